@@ -6,6 +6,7 @@ Whatever can be checked without AWS is checked before AWS is called.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from relaunch.adapters.acs_driver_list import load_acs_drivers
@@ -26,6 +27,7 @@ from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.ports import Dependencies, OfferingSource
 from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings
 from relaunch.usecases.plan_jobs import Plan, in_zones, plan_jobs, plan_on, plan_on_kubernetes, with_fit, with_request
+from relaunch_cli import exit_codes
 from relaunch_cli.aws.configuration import configured_region
 from relaunch_cli.aws.connection import Connection
 from relaunch_cli.definition_files import parse_file, read_file
@@ -172,7 +174,10 @@ def find_planner(
         except NotConnectedError as error:
             if is_stack_named:
                 raise
-            planner = _offline_planner(region, zones, str(error))
+            # It is looked up by CloudFormation, so that there are a region and credentials.
+            has_account = error.exit_code == exit_codes.NOT_FOUND
+            find = partial(_planner_of_region, connection) if has_account else partial(_offline_planner, region)
+            planner = find(zones, str(error))
     _check_zones(planner)
     return planner
 
@@ -192,6 +197,15 @@ def _offline_planner(region: str, zones: Sequence[str], reason: str) -> Planner:
     note = f"{reason}: planned offline, for {chosen}, from the bundled catalogue"
     offerings = RegionalOfferings(bundled_snapshot(chosen))
     return Planner(datetime.now(UTC), offerings, None, zones, has_all_types=True, name=f"{chosen}, bundled", note=note)
+
+
+def _planner_of_region(connection: Connection, zones: Sequence[str], reason: str) -> Planner:
+    """Return the planner of an account without the stack: its region, with the spot prices that EC2 tells now."""
+    offerings = connection.without_stack
+    now = connection.now()
+    region = offerings.snapshot(now).region
+    note = f"{reason}: planned without a stack, for {region}, from the bundled catalogue and EC2's spot prices"
+    return Planner(now, offerings, None, zones, has_all_types=True, name=f"{region}, without a stack", note=note)
 
 
 def _check_zones(planner: Planner) -> None:

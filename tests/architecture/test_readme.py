@@ -8,6 +8,8 @@ import pytest
 from rich.console import Console
 
 from fakes.repository import REPOSITORY
+from relaunch.adapters.definition_file.models import DEFAULT_MAX_RUNTIME
+from relaunch.adapters.definition_file.values import parse_duration
 from relaunch_cli.deployment.findings import AccountRoles, QuotaState, Survey
 from relaunch_cli.views.deployment import render_survey
 
@@ -50,6 +52,12 @@ def test_it_says_at_the_top_that_it_never_ran_on_an_account():
 
     assert "Simulated in full, never run on a real account yet" in top
     assert "docs/unverified.md" in top
+
+
+def test_it_says_that_a_training_is_stopped_where_nobody_says_how_long_it_takes():
+    (default,) = re.findall("after ([0-9]+h) where nothing is said", README)
+
+    assert parse_duration(default) == DEFAULT_MAX_RUNTIME
 
 
 def test_its_numbers_are_those_of_a_deployment():

@@ -47,7 +47,7 @@ from relaunch.usecases.observe_capacity import observe_capacity
 from relaunch.usecases.observe_task import observe_task
 from relaunch.usecases.submit_job import submit_direct
 from relaunch_cli.app import app
-from relaunch_cli.aws.connection import AmiSource
+from relaunch_cli.aws.ami_source import AmiSource
 from relaunch_cli.aws.notices import StackNotices, open_notices
 from relaunch_cli.job_logs import LogDestination, LogEvent
 

@@ -175,11 +175,13 @@ def image_digest(repository: str, tag: str) -> str:
 class FakeCheckpoints:
     """Implements CheckpointSource: `complete` maps a job's id to the URI of its newest complete checkpoint.
 
-    `refusal`, when set, is raised by every call. All were saved at `saved_at`. Every search reports `unusable`.
+    `refusal`, when set, is raised by every call. All were saved at `saved_at`, with `loss`. Every search reports
+    `unusable`.
     """
 
     refusal: Exception | None = None
     saved_at: datetime = NOW
+    loss: float | None = None
     unusable: tuple[str, ...] = ()
 
     def __init__(self, complete: Mapping[str, str] | None = None) -> None:
@@ -208,7 +210,7 @@ class FakeCheckpoints:
         if uri is None:
             return None
         attempt, step = re.findall(r"/(?:attempt|step)-([0-9]+)", uri)
-        return SavedCheckpoint(uri, int(step), int(attempt), self.saved_at)
+        return SavedCheckpoint(uri, int(step), int(attempt), self.saved_at, loss=self.loss)
 
     def probe(self, checkpoint_uri: str, job_id: str) -> None:
         if self.refusal is not None:

@@ -2,12 +2,13 @@
 
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from relaunch_cli import exit_codes
+from relaunch_cli.aws.ami_source import AmiSource
 from relaunch_cli.aws.configuration import configuration_files, configured_region
 from relaunch_cli.aws.regions import check_partition, check_region
 from relaunch_cli.errors import CREDENTIALS_HINT, REGION_HINT, CommandError, NotConnectedError
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
 
     from relaunch.core.checks import Check
     from relaunch.core.definitions.definition import JobDefinition
-    from relaunch.core.offerings.instance_types import Ami, AmiKind, AmiSystem
-    from relaunch.ports import DeadLetters, Dependencies, JobListing, Schedules, UploadRules
+    from relaunch.ports import DeadLetters, Dependencies, JobListing, OfferingSource, Schedules, UploadRules
     from relaunch.settings import Settings
     from relaunch_cli.account_readers.diagnosis import StackAccess
     from relaunch_cli.aws.account import AwsAccount
@@ -30,22 +30,6 @@ if TYPE_CHECKING:
 _OTHER_STACK_HINT = "is it a stack of Relaunch, completely deployed, and not older than this command?"
 _WEBHOOK_OUTPUTS = ("WebhookUrl", "WebhookSecretArn", "WebhookPreviousSecretHours")
 _UPLOAD_OUTPUTS = ("UploadRulePrefix", "IntakeDeadLetterQueueArn")
-
-
-class AmiSource(Protocol):
-    """Machine images that ECS recommends in one region."""
-
-    @property
-    def region(self) -> str:
-        """Return the region's name."""
-
-    def recommended(self, kinds: "Iterable[AmiKind]", system: "AmiSystem") -> "list[Ami]":
-        """Return an image for each kind, without an ID where the region has none.
-
-        Raises:
-            PermanentError: access is denied.
-            TransientError: throttled or unreachable.
-        """
 
 
 class Connection(Protocol):
@@ -67,6 +51,11 @@ class Connection(Protocol):
         Raises:
             CommandError: as `deps`.
         """
+
+    @property
+    def without_stack(self) -> "OfferingSource":
+        """Return what the region in use offers, for planning where there is no stack."""
+        ...
 
     @property
     def jobs(self) -> "JobListing":
@@ -210,6 +199,12 @@ class AwsConnection:
         from relaunch.bootstrap import make_dependencies
 
         return make_dependencies(settings, self._session, has_all_types=True)
+
+    @cached_property
+    def without_stack(self) -> "OfferingSource":
+        from relaunch_cli.aws.regional_offerings import offerings_without_stack
+
+        return offerings_without_stack(self._session)
 
     @cached_property
     def jobs(self) -> "JobListing":
@@ -377,6 +372,10 @@ class AwsConnection:
                 f"there is no stack {self._stack!r} in {self._session.region_name}", hint, exit_codes.NOT_FOUND
             ) from error
         stack = answer["Stacks"][0]
+        # Its table outlives it: a job that is written there now is seen by nobody.
+        if stack.get("StackStatus") == "DELETE_IN_PROGRESS":
+            message = f"the stack {self._stack!r} is being removed"
+            raise CommandError(message, "its jobs are cancelled, and it takes no more", exit_codes.NOT_FOUND)
         return {each["OutputKey"]: each["OutputValue"] for each in stack.get("Outputs", [])}
 
 

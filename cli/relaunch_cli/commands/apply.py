@@ -7,7 +7,7 @@ import typer
 
 from relaunch_cli import exit_codes
 from relaunch_cli.definition_files import find_owner, parse_file, read_file
-from relaunch_cli.errors import CommandError
+from relaunch_cli.errors import CommandError, NotConnectedError
 from relaunch_cli.lookup import connect
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
 from relaunch_cli.terminal import echo, one_line
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
     from relaunch.core.triggers.schedules import ChangedSchedule
     from relaunch.core.triggers.upload_rules import ChangedRule
-    from relaunch.ports import Schedules, Targets
+    from relaunch.ports import Dependencies, Schedules, Targets
     from relaunch.usecases.plan_jobs import Plan
     from relaunch.usecases.register_definitions import DefinitionChange
     from relaunch_cli.aws.connection import Connection
@@ -69,7 +69,7 @@ def apply(  # noqa: PLR0913 - a command has the options it has
     text = read_file(file)
     parse_file(text, file, consequence=_CONSEQUENCE)
     connection = connect(context, stack)
-    deps = connection.deps
+    deps = _connect(connection, file, is_dry_run=is_dry_run)
     with progress("reading the registered definitions"):
         owner = find_owner(file, connection.caller)
         registered = deps.definitions.list_registered()
@@ -92,6 +92,22 @@ def apply(  # noqa: PLR0913 - a command has the options it has
         _register(changes, owner, [*definitions, *unlisted], connection, schedules)
     now = deps.clock.now()
     _print_changes(changes, sources, plans, now, is_dry_run=is_dry_run, as_json=as_json)
+
+
+def _connect(connection: "Connection", file: Path, *, is_dry_run: bool) -> "Dependencies":
+    """Return the dependencies of the stack.
+
+    Raises:
+        CommandError: it is not a stack of Relaunch.
+        NotConnectedError: there is no stack to connect to; of a dry run the hint says how a file is checked without.
+    """
+    try:
+        return connection.deps
+    except NotConnectedError as error:
+        if not is_dry_run:
+            raise
+        hint = f"{error.hint}; `relaunch plan {file} --offline` checks it without AWS"
+        raise NotConnectedError(error.message, hint, error.exit_code) from error
 
 
 def _plan(definitions: "Sequence[JobDefinition]", connection: "Connection") -> "list[Plan]":

@@ -44,6 +44,7 @@ def deploy(  # noqa: PLR0913, PLR0915 - a command has the options it has
     from relaunch_cli.deployment.deployment import Deployment, survey
     from relaunch_cli.deployment.function_environment import check_environments, expected_values
     from relaunch_cli.deployment.github_repository import find_repository_ids
+    from relaunch_cli.deployment.interruption import says_how_to_go_on
     from relaunch_cli.deployment.named_parameters import read_named
     from relaunch_cli.deployment.refusals import RefusedError
     from relaunch_cli.deployment.source import find_source
@@ -70,9 +71,9 @@ def deploy(  # noqa: PLR0913, PLR0915 - a command has the options it has
 
     if not confirm(f"Deploy {stack}?"):
         raise RefusedError("nothing was deployed", exit_codes.CANCELLED)
-    requests = Deployment(
-        account, clone, SamDeploy(clone, account.region, print_note), confirm, print_note, is_confirmed
-    ).run(plan)
+    sam = SamDeploy(clone, account.region, print_note)
+    with says_how_to_go_on(print_note):
+        requests = Deployment(account, clone, sam, confirm, print_note, is_confirmed).run(plan)
     if as_json:
         print_json(survey_json(plan, is_deployed=True, requests=requests))
     else:

@@ -28,6 +28,7 @@ def explain(
     Also shows since when it waits, what you can change, its last events, and its newest selection.
     """
     from relaunch.core.lifecycle.explanation import explain as explain_job
+    from relaunch_cli.job_checkpoints import load_checkpoints
     from relaunch_cli.job_machines import load_job_machines
     from relaunch_cli.job_nodes import find_node_fits
     from relaunch_cli.views.jobs import render_full_explanation
@@ -39,17 +40,19 @@ def explain(
         history = load_history(deps, job)
         waiting = _count_waiting(history.job, deps)
         machines = load_job_machines(history.job, deps.machines)
+        saved = load_checkpoints(history.job, deps.checkpoints)
         fits = find_node_fits(history.job)
     now = deps.clock.now()
     explanation = explain_job(history.job, now)
     if as_json:
-        from relaunch_cli.views.json_output.jobs import explanation_json
+        from relaunch_cli.views.json_output.jobs import checkpoints_json, explanation_json
         from relaunch_cli.views.node_fit import fits_json
 
-        print_json({**explanation_json(history, explanation, now, waiting, machines), "nodes": fits_json(fits)})
+        document = explanation_json(history, explanation, now, waiting, machines)
+        print_json({**document, "checkpoints": checkpoints_json(history.job, saved), "nodes": fits_json(fits)})
     else:
         explanation = with_progress(explanation, history.job, machines, now, deps.limits.machines)
-        print_result(render_full_explanation(history, explanation, now, waiting, is_full=is_full))
+        print_result(render_full_explanation(history, explanation, now, saved, waiting, is_full=is_full))
         if fits:
             from relaunch_cli.views.node_fit import render_fits
 

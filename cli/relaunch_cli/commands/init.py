@@ -108,8 +108,9 @@ def init(  # noqa: PLR0913, PLR0917 - a command has the options it has
     asks = can_ask() and not is_confirmed and not is_dry_run and not as_json
     want = partial(_wanted, given=given, action=action, asks=asks, overwrites=overwrites)
     setup, outside = _survey(stack, want, has_own_role=has_own_role)
+    is_local = is_loopback(str(outside.client("ecs").meta.endpoint_url))
     if not as_json:
-        print_result(render_setup(setup, is_whole=is_dry_run))
+        print_result(render_setup(setup, is_whole=is_dry_run, is_local=is_local))
     if is_dry_run:
         if as_json:
             print_json(setup_json(setup, is_made=False))
@@ -121,7 +122,6 @@ def init(  # noqa: PLR0913, PLR0917 - a command has the options it has
     if as_json:
         print_json({**setup_json(setup, is_made=True), "definitions": registered})
     else:
-        is_local = is_loopback(str(outside.client("ecs").meta.endpoint_url))
         print_text(describe_next(setup, stack, is_local=is_local))
 
 

@@ -188,7 +188,8 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     exit code is 4 if nothing satisfies the job right now, or the account has no quota for it.
 
     Without credentials, region or stack, files and options are planned offline: all instance types of the bundled
-    catalogue, at its reference prices. A stack that is named and not there is an error.
+    catalogue, at its reference prices, on spot at those of EC2 if only the stack is missing. A stack that is named and
+    not there is an error.
 
     For Kubernetes (target ack or acs) the manifest of the Job is shown; the cluster is asked with --fit only.
 

@@ -92,6 +92,8 @@ def ps(  # noqa: PLR0913 - a command has the options it has
         _watch(connection, wanted)
     with progress("reading jobs"):
         jobs, is_cut = _load_jobs(connection, wanted)
+        if not jobs:
+            _check_definition(definition, connection)
     now = connection.now()
     if as_json:
         from relaunch_cli.views.json_output.jobs import summary_json
@@ -121,6 +123,18 @@ def _parse_states(names: "Iterable[str]") -> frozenset[str]:
             hint = did_you_mean(name.upper(), known) or f"the states are {', '.join(known)}"
             raise CommandError(f"there is no state {name!r}", hint)
     return frozenset(name.upper() for name in names)
+
+
+def _check_definition(name: str, connection: "Connection") -> None:
+    """Check that a definition without jobs is registered; one that was deleted may have jobs.
+
+    Raises:
+        CommandError: it is not.
+    """
+    if name:
+        from relaunch_cli.lookup import load_definition
+
+        load_definition(connection.deps, name)
 
 
 def _describe_none(wanted: _Filter) -> str:

@@ -23,6 +23,7 @@ def uninstall(
     Buckets, images and the jobs table are kept; it says how each is deleted. Again, it goes on where it failed.
     """
     from relaunch_cli.aws.account import AwsAccount
+    from relaunch_cli.deployment.interruption import says_how_to_go_on
     from relaunch_cli.deployment.refusals import RefusedError
     from relaunch_cli.deployment.uninstallation import Uninstallation, is_complete, kept_after
     from relaunch_cli.views.deployment import describe_kept, kept_json, render_removal
@@ -46,11 +47,12 @@ def uninstall(
         )
     if not (is_confirmed or typer.confirm(f"Cancel its jobs and remove {stack}?", err=True)):
         raise RefusedError("nothing was removed", exit_codes.CANCELLED)
-    if any(each.name == stack and is_complete(each) for each in found):
-        connection = connect(context, stack)
-        removal.close()
-        removal.drain(connection.deps, connection.upload_rules)
-    removal.delete(found)
+    with says_how_to_go_on(print_note):
+        if any(each.name == stack and is_complete(each) for each in found):
+            connection = connect(context, stack)
+            removal.close()
+            removal.drain(connection.deps, connection.upload_rules)
+        removal.delete(found)
     if as_json:
         print_json(kept_json(found, kept))
     else:

@@ -78,12 +78,8 @@ class Uninstallation:
             RefusedError: something still runs; nothing was deleted.
             PermanentError, TransientError: a call failed.
         """
-        from relaunch.usecases.cancel_job import cancel_job
-
-        for job_id in deps.jobs.load_open(_MOST):
-            cancel_job(job_id, "the stack is being removed", deps)
-            self.tell(f"cancelled {job_id}")
-        self._wait(lambda: self._open(deps), _LONGEST_DRAIN_SECONDS)
+        cancelled: set[str] = set()
+        self._wait(lambda: self._cancel(deps, cancelled), _LONGEST_DRAIN_SECONDS)
         for rule in rules.list_rules():
             rules.remove_rule(rule.name)
             self.tell(f"removed the rule {rule.name}")
@@ -139,9 +135,18 @@ class Uninstallation:
         self._wait(follow, _LONGEST_DELETION_SECONDS)
         return ends[-1]
 
-    def _open(self, deps: "Dependencies") -> Sequence[str]:
-        jobs = [f"job {each}" for each in deps.jobs.load_open(_MOST)]
-        return jobs + [f"machine {each}" for each in deps.machines.load_living(_MOST)]
+    def _cancel(self, deps: "Dependencies", cancelled: set[str]) -> Sequence[str]:
+        """Cancel the open jobs that are not yet, also those that people submit meanwhile; return what is left."""
+        from relaunch.usecases.cancel_job import cancel_job
+
+        jobs = deps.jobs.load_open(_MOST)
+        for job_id in jobs:
+            if job_id not in cancelled:
+                cancel_job(job_id, "the stack is being removed", deps)
+                self.tell(f"cancelled {job_id}")
+                cancelled.add(job_id)
+        machines = deps.machines.load_living(_MOST)
+        return [*(f"job {each}" for each in jobs), *(f"machine {each}" for each in machines)]
 
     def _wait(
         self,

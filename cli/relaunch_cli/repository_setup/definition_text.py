@@ -21,6 +21,8 @@ def definition_text(training: Training, family: str, repository: str, stack: Tra
     started = "its job waits for the image" if training.has_webhook else "the image starts the job"
     lines = [
         "# What starts a training, and what it needs. Register it with `relaunch apply relaunch.yaml`.",
+        "# Editors complete and check it by `relaunch schema > relaunch.schema.json`, and this as its first line:",
+        "# # yaml-language-server: $schema=relaunch.schema.json",
         "jobs:",
         f"  {training.name}:",
         f"    task_definition: {family}          # the newest ACTIVE revision is used",

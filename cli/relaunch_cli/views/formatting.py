@@ -2,29 +2,26 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from relaunch.core.definitions.targets import Target
+from relaunch.core.jobs.changes import cut
 from relaunch.core.jobs.cost import attempt_price
 from relaunch.core.jobs.state import CostBasis
+from relaunch_cli.terminal import one_line
 
 if TYPE_CHECKING:
     from relaunch.core.jobs.attempt import Attempt
     from relaunch.core.offerings.offering import OfferingKey
 
+_MAX_REASON = 100
 _TASK_ARN = re.compile(r"arn:aws[a-z-]*:ecs:[^\s:]*:\d*:task/[^\s:]*?([0-9a-f]{32})")
 
 
 def format_machine(offering: "OfferingKey") -> str:
-    """Format the machine of a job: its type, and how it is bought where that can be chosen.
-
-    A cluster that offers no types has its own name in their place.
-    """
-    cluster = next((each for each in Target if each.value == offering.instance_type), None)
-    if cluster is not None and not cluster.capabilities.has_spot:
-        return offering.instance_type
-    return f"{offering.instance_type} {offering.purchase}"
+    """Format the machine of a job: its type, and how it is bought where that can be chosen."""
+    return str(replace(offering, zone=None))
 
 
 def format_duration(duration: timedelta) -> str:
@@ -78,6 +75,11 @@ def format_attempt_price(attempt: "Attempt") -> str:
 def format_percentage(fraction: object) -> str:
     """Format a fraction as a percentage; empty if it is not known."""
     return f"{fraction:.0%}" if isinstance(fraction, int | float) else ""
+
+
+def shorten_reason(reason: str) -> str:
+    """Return a reason for a table, which has one in a line: its beginning, as long as 100 characters."""
+    return cut(one_line(reason), _MAX_REASON)
 
 
 def format_count(count: int, noun: str) -> str:

@@ -14,8 +14,11 @@ from relaunch_cli.views.table import key_values
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def render_setup(setup: Setup, *, is_whole: bool = False) -> RenderableType:
-    """Return what will be made; of files that exist the difference, and if it `is_whole` every line of new ones."""
+def render_setup(setup: Setup, *, is_whole: bool = False, is_local: bool = False) -> RenderableType:
+    """Return what will be made; of files that exist the difference, and if it `is_whole` every line of new ones.
+
+    `is_local`: it is for a local world, where the command pushes images.
+    """
     parts: list[RenderableType] = [Text(_title(setup), "bold"), Text("")]
     table = key_values()
     for file in setup.files:
@@ -29,7 +32,7 @@ def render_setup(setup: Setup, *, is_whole: bool = False) -> RenderableType:
         table.add_row(Text("webhook"), Text(_describe_webhook(setup.webhook)))
     parts.append(table)
     if setup.without_workflow:
-        parts += [Text(""), Text(f"note: no workflow pushes images: {setup.without_workflow}", "yellow")]
+        parts += [Text(""), _about_workflow(setup.without_workflow, is_local=is_local)]
     if setup.missing_lines:
         text = "note: the container mounts the data bucket, and its Dockerfile does not install mount-s3. Add:"
         parts += [Text(""), Text(text, "yellow"), Text("\n".join(setup.missing_lines), no_wrap=True, overflow="ignore")]
@@ -37,6 +40,13 @@ def render_setup(setup: Setup, *, is_whole: bool = False) -> RenderableType:
         if is_whole or file.before is not None:
             parts += [Text(""), _difference(file)]
     return Group(*parts, Text(""))
+
+
+def _about_workflow(obstacle: str, *, is_local: bool) -> Text:
+    """Return why there is no workflow; of a local world, where none would run, what takes its place."""
+    if is_local:
+        return Text("no workflow is written: here `relaunch local push` pushes the image of your commit")
+    return Text(f"note: no workflow pushes images: {obstacle}", "yellow")
 
 
 def describe_next(setup: Setup, stack: str, *, is_local: bool = False) -> str:

@@ -19,6 +19,7 @@ from relaunch_cli.views.formatting import (
     format_machine,
     format_time,
     format_timestamp,
+    shorten_reason,
     shorten_task_arns,
 )
 from relaunch_cli.views.screen import state_text
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from relaunch.core.machines.machine import Machine
     from relaunch.core.triggers.waiting_jobs import WaitingJobs
     from relaunch.ports import EventRecord, JobHistory, StoredSelection
+    from relaunch_cli.job_checkpoints import JobCheckpoints
     from relaunch_cli.views.table import Cell
 
 # What one attempt usually has.
@@ -62,7 +64,7 @@ def render_jobs(
             *_describe_place(job, machines.get(job.machine_id)),
             format_cost(*cost_so_far(job, now)),
             job.started_by or job.trigger or "-",
-            job.reason,
+            shorten_reason(job.reason),
         )
     return table
 
@@ -79,11 +81,13 @@ def _describe_place(job: JobSummary, awaited: Machine | None) -> tuple[str, str]
 
 
 def render_job(
-    history: JobHistory, explanation: Explanation, now: datetime, owner: Owner | None = None
+    history: JobHistory, explanation: Explanation, now: datetime, saved: JobCheckpoints, owner: Owner | None = None
 ) -> RenderableType:
-    """Return what `show` prints: the job, its attempts, and the owner of its definition."""
+    """Return what `show` prints: the job, its attempts, what it has `saved`, and the owner of its definition."""
+    from relaunch_cli.views.job_checkpoints import checkpoint_rows
+
     table = key_values()
-    for name, value in _job_rows(history.job, explanation, now, owner):
+    for name, value in (*_job_rows(history.job, explanation, now, owner), *checkpoint_rows(history.job, saved, now)):
         table.add_row(name, value)
     _add_rows(table, "Machine", explanation.machines)
     return Group(table, *_attempts(history.attempts, now))
@@ -105,7 +109,8 @@ def _job_rows(job: Job, explanation: Explanation, now: datetime, owner: Owner | 
     rows += [(name, f"{each}={value}") for name, (each, value) in zip(names, job.inputs.items(), strict=False)]
     if job.ended_at:
         rows.append(("Ended", format_timestamp(job.ended_at, now)))
-    if job.reason:
+    # A wait says why it came about, and mostly in the same words.
+    if job.reason and one_line(job.reason) not in one_line(explanation.waiting_for):
         rows.append(("Reason", Text(one_line(job.reason))))
     if explanation.waiting_for:
         rows.append(("Waits for", Text(explanation.waiting_for)))
@@ -159,9 +164,15 @@ def _ending(attempt: Attempt) -> str:
 
 
 def render_full_explanation(
-    history: JobHistory, explanation: Explanation, now: datetime, waiting: WaitingJobs | None = None, *, is_full: bool
+    history: JobHistory,
+    explanation: Explanation,
+    now: datetime,
+    saved: JobCheckpoints,
+    waiting: WaitingJobs | None = None,
+    *,
+    is_full: bool,
 ) -> RenderableType:
-    """Return what `explain` prints; `waiting` are the jobs that wait, if it does.
+    """Return what `explain` prints; `saved` is what the job has saved, `waiting` are the jobs that wait, if it does.
 
     `is_full`: with the whole timeline, and with every selection and rejection, instead of the last ones.
     """
@@ -171,7 +182,7 @@ def render_full_explanation(
     parts: list[RenderableType] = [
         Text(job.job_id, style="bold").append("  ").append(state_text(job.state.value)),
         Text(),
-        _render_explanation(job, explanation, now, waiting),
+        _render_explanation(job, explanation, now, saved, waiting),
         Text(),
         render_timeline(shown, now),
     ]
@@ -227,12 +238,15 @@ def _selection_parts(stored: StoredSelection, now: datetime, *, is_full: bool) -
 
 
 def _render_explanation(
-    job: Job, explanation: Explanation, now: datetime, waiting: WaitingJobs | None
+    job: Job, explanation: Explanation, now: datetime, saved: JobCheckpoints, waiting: WaitingJobs | None
 ) -> RenderableType:
     from relaunch.core.revisions.revision import find_stop_timeout
+    from relaunch_cli.views.job_checkpoints import checkpoint_rows
 
     table = key_values()
     table.add_row("Ran", _ran(job, now))
+    for name, value in checkpoint_rows(job, saved, now):
+        table.add_row(name, value)
     if explanation.waiting_for:
         table.add_row("Waits for", Text(explanation.waiting_for))
     _add_rows(table, "Machine", explanation.machines)

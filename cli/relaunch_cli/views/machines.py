@@ -7,7 +7,14 @@ from relaunch.core.machines.decision import MICRO_USD, MachineTotals
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import FleetRequest, Machine, MachineState
 from relaunch.core.offerings.offering import OfferingKey
-from relaunch_cli.views.formatting import format_count, format_duration, format_percentage, format_price, join_zones
+from relaunch_cli.views.formatting import (
+    format_count,
+    format_duration,
+    format_percentage,
+    format_price,
+    join_zones,
+    shorten_reason,
+)
 from relaunch_cli.views.screen import state_text
 from relaunch_cli.views.table import PlainTable
 
@@ -30,7 +37,7 @@ def render_machines(machines: Iterable[Machine], now: datetime) -> PlainTable:
             f"{limit}{format_price(machine.usd_per_hour)}",
             machine.instance_id or "-",
             ", ".join(claim.job_id for claim in machine.claims) or _idle(machine, now),
-            machine.reason,
+            shorten_reason(machine.reason),
         )
     return table
 

@@ -9,6 +9,7 @@ from itertools import groupby
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from relaunch.core.offerings.offering import has_purchase_options
 from relaunch.core.selection.instance_type_filters import format_gpu_memory
 from relaunch_cli.views.formatting import format_count, format_percentage, format_price, join_zones
 from relaunch_cli.views.table import PlainTable
@@ -60,7 +61,12 @@ def describe_choice(rows: Sequence[Row]) -> str:
     where = f" in {chosen['zone']}" if chosen["zone"] else ""
     through = f" by {chosen['capacity_provider']}" if chosen["capacity_provider"] else ""
     machine = f"{chosen['instance_type']} ({_accelerator(chosen)})"
-    return f"{machine} {chosen['purchase']}{where}{through} {_describe_cost(chosen)}"
+    return f"{machine}{_bought(chosen)}{where}{through} {_describe_cost(chosen)}"
+
+
+def _bought(row: Row) -> str:
+    """Return ` spot`, or nothing where a job chooses no purchase option."""
+    return f" {row['purchase']}" if has_purchase_options(str(row["instance_type"])) else ""
 
 
 def _describe_cost(row: Row) -> str:
@@ -102,7 +108,7 @@ def _columns(kept: Sequence[Row]) -> dict[str, Callable[[_Line], str]]:
     columns: dict[str, tuple[bool, Callable[[_Line], str]]] = {
         "TYPE": (True, lambda line: str(line[0]["instance_type"])),
         "ACCELERATOR": (True, lambda line: _accelerator(line[0])),
-        "PURCHASE": (True, lambda line: str(line[0]["purchase"])),
+        "PURCHASE": (any(map(_bought, kept)), lambda line: _bought(line[0]).strip()),
         "ZONE": (True, _zones),
         "$/H": (True, lambda line: _price(line[0])),
         "SAVES": (any(row["saving"] for row in kept), lambda line: format_percentage(line[0]["saving"])),
@@ -131,7 +137,7 @@ def _kept_table(lines: Iterable[_Line], columns: Mapping[str, Callable[[_Line], 
 def _accelerator(row: Row) -> str:
     memory = row.get("accelerator_memory_mib")
     shown = f" {format_gpu_memory(memory)}" if isinstance(memory, int) and memory else ""
-    return f"{row['accelerator_count']}x {row['accelerator']}{shown}"
+    return f"{row['accelerator_count']}x {row['accelerator'] or 'GPU'}{shown}"
 
 
 def _zones(line: _Line) -> str:
@@ -228,7 +234,7 @@ def _names(rows: Sequence[Row], offered: Mapping[object, int]) -> list[str]:
             zones = [str(row["zone"] or "") for row in group if row["purchase"] == purchase]
             is_all = len(zones) > 1 and len(zones) == offered[instance_type, purchase]
             where = "" if is_all or not all(zones) else f" {join_zones(zones)}"
-            names.append(f"{instance_type} {purchase}{where}")
+            names.append(f"{instance_type}{_bought(group[0]) and f' {purchase}'}{where}")
     return names
 
 

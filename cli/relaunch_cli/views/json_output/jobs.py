@@ -7,10 +7,12 @@ from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.cost import attempt_price, cost_so_far
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.state import CostBasis, JobSummary, Waiting
+from relaunch.core.launches.launch_plan import job_checkpoint_uri
 from relaunch.core.lifecycle.wait_explanation import Explanation
 from relaunch.core.revisions.revision import find_stop_timeout
 from relaunch.core.triggers.waiting_jobs import WaitingJobs
 from relaunch.ports import EventRecord, JobHistory, StoredSelection
+from relaunch_cli.job_checkpoints import JobCheckpoints
 from relaunch_cli.job_logs import LogLine
 from relaunch_cli.job_machines import NO_MACHINES, JobMachines
 from relaunch_cli.views.json_output.machines import machine_json
@@ -98,6 +100,28 @@ def explanation_json(
         },
         "timeline": [_timeline_entry_json(entry) for entry in history.timeline],
         "selections": [_selection_json(selection) for selection in history.selections],
+    }
+
+
+def checkpoints_json(job: Job, saved: JobCheckpoints) -> JsonObject | None:
+    """Return what a job of `show` and `explain` has saved; None if its definition has no checkpoint."""
+    if job.definition.checkpoint_uri is None:
+        return None
+    newest = saved.newest
+    return {
+        "uri": job_checkpoint_uri(job),
+        "total_steps": job.definition.total_steps,
+        "newest": {
+            "uri": newest.uri,
+            "step": newest.step,
+            "attempt": newest.attempt,
+            "saved_at": json_time(newest.saved_at),
+            "loss": newest.loss,
+        }
+        if newest
+        else None,
+        "problem": saved.problem or None,
+        "unusable": list(saved.unusable),
     }
 
 

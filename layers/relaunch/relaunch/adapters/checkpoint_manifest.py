@@ -1,10 +1,11 @@
 """The manifest of a checkpoint, which its training writes last; what it says is not relied on before it is checked.
 
 It is `{"format": 1, "objects": [{"key": …, "size": …}, …], …}`: keys relative to the prefix of the checkpoint, sizes in
-bytes. examples/train/checkpoint.py writes it.
+bytes. A number `loss` is shown to people. examples/train/checkpoint.py writes it.
 """
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
 
 MANIFEST_FORMAT = 1
@@ -30,6 +31,13 @@ def find_defect(manifest: bytes, prefix: str, sizes: _Sizes) -> str:
     except (ValueError, RecursionError) as error:
         return f"its manifest is not JSON: {_quote(str(error))}"
     return next(_defects(document, prefix, sizes), "")
+
+
+def find_loss(manifest: bytes) -> float | None:
+    """Return the `loss` of a manifest that has no defect; None without one, and if it is no finite number."""
+    loss = json.loads(manifest).get("loss")
+    is_number = isinstance(loss, int | float) and not isinstance(loss, bool)
+    return float(loss) if is_number and abs(loss) <= sys.float_info.max else None
 
 
 def _defects(document: object, prefix: str, sizes: _Sizes) -> Iterator[str]:

@@ -19,6 +19,7 @@ from relaunch.core.lifecycle.spot_pools import retried_sooner
 from relaunch.core.machines.machine import FleetRequest
 from relaunch.core.machines.request import build_request
 from relaunch.core.market.thresholds import Thresholds
+from relaunch.core.offerings.instance_types import nearest_names
 from relaunch.core.revisions.images import parse_ecr_image, with_platforms
 from relaunch.core.revisions.revision import Revision, StopTimeout, family_problem, find_stop_timeout, revision_problem
 from relaunch.core.selection.notices import find_notices
@@ -136,13 +137,23 @@ def _plan_on_ecs(
         try:
             revision = deps.revisions.newest_active(definition.task_definition)
         except NoActiveRevisionError as error:
-            yield Plan(definition, available.at, None, None, str(error))
+            yield Plan(definition, available.at, None, None, f"{error}{_similar_family(definition, deps)}")
             continue
         revision, notes = _look_up_images(definition, revision, deps.images)
         plan = with_request(plan_on(available, definition, revision, deps.zone_scores, deps.load_thresholds), deps)
         bucket_problem, notices = check_bucket(definition, deps)
         problem = plan.problem or revision_problem(revision, deps.limits.task_definitions) or bucket_problem
         yield replace(plan, problem=problem, image_doubts=notes, bucket_notices=notices)
+
+
+def _similar_family(definition: JobDefinition, deps: PlanDependencies) -> str:
+    """Return the families of registered definitions that are called like one that is not there; empty if none is.
+
+    Those of the whole account would take a permission of their own to list.
+    """
+    known = {each.task_definition for each in deps.definitions.list_definitions()} - {"", definition.task_definition}
+    near = nearest_names(definition.task_definition, known)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def _plan_on_kubernetes(definition: JobDefinition, deps: PlanDependencies) -> Plan:

@@ -114,6 +114,21 @@ def test_a_step_may_be_a_time_in_nanoseconds():
     assert S3Checkpoints(store).newest_saved(ROOT, JOB).step == 1_764_201_234_567_890_123
 
 
+@pytest.mark.parametrize(
+    ("said", "loss"),
+    [
+        (b"0.25", 0.25),
+        (b"3", 3.0),
+        *((each, None) for each in (b"NaN", b"1e400", b"1" + b"0" * 400, b'"low"', b"true")),
+    ],
+)
+def test_what_a_manifest_says_of_the_loss_is_a_finite_number_or_nothing(said, loss):
+    said = b'{"format":1,"objects":[{"key":"m","size":1}],"loss":' + said + b"}"
+    store = Store({"attempt-1/step-2/manifest.json": said, "attempt-1/step-2/m": b"x"})
+
+    assert S3Checkpoints(store).newest_saved(ROOT, JOB).loss == loss
+
+
 @pytest.mark.parametrize("place", ["attempt-1/step-" + "9" * 400, "attempt-" + "9" * 7 + "/step-2"])
 def test_numbers_that_no_training_comes_near_name_no_checkpoint(place):
     store = Store({f"{place}/m": b"x", f"{place}/manifest.json": manifest([{"key": "m", "size": 1}])})

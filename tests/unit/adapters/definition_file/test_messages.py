@@ -253,7 +253,7 @@ def test_a_definition_for_kubernetes_is_held_against_the_rules_of_its_target(job
         pytest.param("{gpu: {memory: 0.3MiB}}", "4:33: jobs.a.accelerator.gpu.memory: `0.3MiB` is not a whole number of MiB above 0"),
         pytest.param("{gpu: {models: [a10g]}}", "4:34: jobs.a.accelerator.gpu.models[0]: unknown GPU model `a10g`; did you mean `A10G`?"),
         pytest.param("{gpu: {models: [A10]}}", "4:34: jobs.a.accelerator.gpu.models[0]: unknown GPU model `A10`; did you mean `A10G`?"),
-        pytest.param("{gpu: {models: [Trainium]}}", "4:34: jobs.a.accelerator.gpu.models[0]: unknown GPU model `Trainium`"),
+        pytest.param("{gpu: {models: [Trainium]}}", "4:34: jobs.a.accelerator.gpu.models[0]: unknown GPU model `Trainium`; the models are A10G, L4"),
         pytest.param("{gpu: {compute_percent: 30}}", "4:24: jobs.a.accelerator.gpu: a share of a GPU needs its memory too: give `memory`, like 2GiB"),
         pytest.param("{gpu: {memory: 2GiB, compute_percent: 30, count: 2}}", "4:24: jobs.a.accelerator.gpu: a share is of one GPU: leave `count` out, or ask for 2 whole ones"),
         pytest.param("{gpu: {memory: 2GiB, compute_percent: 0}}", "4:56: jobs.a.accelerator.gpu.compute_percent: must be 1 or more"),

@@ -36,6 +36,7 @@ def test_the_schema_is_a_schema_of_draft_2020_12():
 
 def test_the_example_of_the_design_is_accepted():
     assert errors(WITH_QUOTED_ON) == []
+    assert errors(WITH_QUOTED_ON.replace("memory: 16GiB", "models: [L4, A10G]")) == []
 
 
 @pytest.mark.parametrize(
@@ -54,6 +55,8 @@ def test_the_example_of_the_design_is_accepted():
         pytest.param("memory: 16GiB", "memory: 2GiB, compute_percent: 101", id="share-of-more-than-all"),
         pytest.param("target: ecs", "target: ack", id="target"),
         pytest.param("gpu: {count: 1, memory: 16GiB}", "{}", id="no-accelerator"),
+        pytest.param("memory: 16GiB", "models: [L4, RTX4090]", id="gpu-model"),
+        pytest.param("gpu: {count: 1, memory: 16GiB}", "neuron: {devices: 1, models: [T4]}", id="neuron-model"),
         pytest.param("      - image:", "        image:", id="two-sources"),
     ],
 )

@@ -3,6 +3,7 @@
 import boto3
 import pytest
 from moto import mock_aws
+from moto.cloudformation.models import cloudformation_backends
 
 from fakes.aws import aws_in_process
 from fakes.builders import make_definition
@@ -44,6 +45,20 @@ def test_without_a_region_the_variable_to_set_is_named(monkeypatch):
 
     assert result.exit_code == 5
     assert "set AWS_REGION" in result.stderr
+
+
+@pytest.mark.usefixtures("_credentials")
+@pytest.mark.parametrize("command", ["ps", "submit resnet"])
+def test_a_stack_that_is_being_removed_takes_no_more_jobs(command):
+    with mock_aws():
+        create_stack("relaunch", STACK_OUTPUTS)
+        (backend,) = cloudformation_backends["123456789012"].values()
+        (stack,) = backend.stacks.values()
+        stack.status = "DELETE_IN_PROGRESS"
+        result = invoke(*command.split())
+
+    assert result.exit_code == 3
+    assert "the stack 'relaunch' is being removed" in result.stderr
 
 
 @pytest.mark.usefixtures("_credentials")

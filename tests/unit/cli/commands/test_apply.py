@@ -6,7 +6,7 @@ import pytest
 
 from fakes.builders import make_container, make_definition, make_offering, make_revision
 from fakes.cli_machines import own_machine
-from fakes.cli_session import DEFINITIONS, flat, rewrite
+from fakes.cli_session import DEFINITIONS, flat, invoke, rewrite
 from fakes.dependencies import make_dependencies
 from fakes.sources import FakeRevisions
 from relaunch.core.definitions.definition import S3Trigger
@@ -95,7 +95,7 @@ def test_prune_removes_what_the_file_does_not_have(relaunch, session, file):
     pruned = relaunch("apply", str(file), "--prune", "--yes")
 
     assert "old" not in kept.stdout
-    assert "removed" in pruned.stdout
+    assert ["old", "removed", "-", "-"] in [line.split() for line in pruned.stdout.splitlines()]
     assert [each.name for each in session.deps.definitions.list_definitions()] == ["bert", "resnet"]
 
 
@@ -224,12 +224,23 @@ def test_a_definition_that_is_only_too_dear_right_now_is_registered(relaunch, se
 
 
 def test_a_family_without_an_active_revision_is_refused(relaunch, file):
-    rewrite(file, "task_definition: trainer\n    accelerator", "task_definition: missing\n    accelerator")
+    rewrite(file, "task_definition: trainer\n    accelerator", "task_definition: trainr\n    accelerator")
 
     result = relaunch("apply", str(file))
 
+    said = "the family trainr has no ACTIVE revision; did you mean trainer?"
     assert result.exit_code == 2
-    assert result.stderr.startswith(f"{file}:7:3: jobs.bert: the family missing has no ACTIVE revision")
+    assert result.stderr.startswith(f"{file}:7:3: jobs.bert: {said}")
+
+
+@pytest.mark.usefixtures("_no_configuration")
+def test_without_a_stack_a_dry_run_says_how_a_file_is_checked(file):
+    dry = invoke("apply", str(file), "--dry-run")
+    wet = invoke("apply", str(file))
+
+    assert (dry.exit_code, wet.exit_code) == (5, 5)
+    assert f"`relaunch plan {file} --offline` checks it without AWS" in dry.stderr
+    assert "--offline" not in wet.stderr
 
 
 @pytest.mark.parametrize("command", ["apply", "plan"])

@@ -2,6 +2,7 @@
 
 import boto3
 import pytest
+import typer
 from moto import mock_aws
 
 from fakes.cli_session import STACK_OUTPUTS, create_stack, invoke
@@ -45,6 +46,24 @@ def test_a_no_removes_nothing():
     assert result.exit_code == exit_codes.CANCELLED
     assert "relaunch: nothing was removed" in result.stderr
     assert len(boto3.client("cloudformation", "us-east-1").describe_stacks()["Stacks"]) == 1
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, typer.Abort])
+def test_ctrl_c_says_that_the_same_command_goes_on(monkeypatch, error):
+    def interrupted(*_arguments):
+        raise error
+
+    monkeypatch.setattr("relaunch_cli.deployment.deployment.survey", lambda *_: SURVEY)
+    monkeypatch.setattr("relaunch_cli.deployment.deployment.Deployment.run", interrupted)
+    monkeypatch.setattr("relaunch_cli.deployment.uninstallation.Uninstallation.delete", interrupted)
+    create_stack("relaunch", {})
+
+    deployed = invoke("deploy", "--yes")
+    removed = invoke("uninstall", "--yes")
+
+    assert (deployed.exit_code, removed.exit_code) == (exit_codes.CANCELLED, exit_codes.CANCELLED)
+    assert "after that the same command goes on from there" in deployed.stderr
+    assert "after that the same command goes on from there" in removed.stderr
 
 
 def test_no_machines_at_most_is_asked_about_before_anything_is_looked_at():

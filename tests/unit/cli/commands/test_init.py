@@ -1,58 +1,31 @@
 """init: what is missing is made after one question, what is there is left alone, and the account follows the files."""
 
 import json
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 
-from fakes.aws import REGION, aws_in_process, make_client
-from fakes.builders import make_revision
-from fakes.cli_session import CliSession, Outcome, flat
-from fakes.training_stacks import APPLICATION, PARAMETERS, ROLE, TRAINING, create_stack
-from relaunch_cli.deployment.findings import github_stack_name
+from fakes.aws import REGION, make_client
+from fakes.cli_session import CliSession, flat
+from fakes.training_stacks import APPLICATION, ROLE, create_stack
 from relaunch_cli.views import screen
-from unit.cli.repository_setup.fake_gh import FakeGh
-
-PLAN = ".github/workflows/plan.yml"
-FILES = ["Dockerfile", ".dockerignore", ".github/workflows/train.yml", "task-definition.json", "relaunch.yaml"]
+from unit.cli.commands.init_account import FILES, PLAN, Relaunch, account_of, make_repository, revisions, written
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def account(session: CliSession) -> Iterator[None]:
-    """An account with both stacks; the command applies to the session, which finds the revision that init registers."""
-    session.deps.revisions.active.append(make_revision("vision"))
-    with aws_in_process():
-        create_stack("relaunch", APPLICATION)
-        create_stack("relaunch-training", TRAINING, **PARAMETERS)
-        make_client("s3").create_bucket(Bucket="acme-data")
+    with account_of(session):
         yield
 
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "repository"
-    subprocess.run(["git", "init", "--quiet", folder], check=True)
-    subprocess.run(["git", "-C", folder, "remote", "add", "origin", "git@github.com:acme/vision.git"], check=True)
+    folder = make_repository(tmp_path / "repository")
     monkeypatch.chdir(folder)
     return folder
-
-
-Relaunch = Callable[..., Outcome]
-pytestmark = pytest.mark.usefixtures("account")
-
-
-def written(folder: Path) -> dict[str, str]:
-    paths = (path for path in folder.rglob("*") if path.is_file() and ".git" not in path.parts)
-    return {str(path.relative_to(folder)): path.read_text() for path in paths}
-
-
-def revisions() -> list[str]:
-    found: list[str] = make_client("ecs").list_task_definitions(familyPrefix="vision")["taskDefinitionArns"]
-    return found
 
 
 def task_role(folder: Path) -> str:
@@ -211,21 +184,6 @@ def test_uploads_are_sent_to_event_bridge(relaunch: Relaunch, repository: Path):
     assert "images/" in written(repository)["relaunch.yaml"]
 
 
-def test_the_webhook_is_made_with_a_secret_of_its_own(
-    relaunch: Relaunch, session: CliSession, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    gh = FakeGh(tmp_path, monkeypatch)
-
-    outcome = relaunch("init", "--webhook", "--yes")
-
-    assert outcome.exit_code == 0, outcome.stderr
-    method, path, body = gh.calls[-1]
-    assert (method, path, body["events"]) == ("POST", "repos/acme/vision/hooks", ["push"])
-    assert body["config"]["url"] == "https://hook.example/acme/vision"
-    assert body["config"]["secret"] in session.webhook.load().text
-    assert "wait_for_image" in written(repository)["relaunch.yaml"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "lacks", "switch"),
     [
@@ -248,27 +206,6 @@ def test_a_stack_that_was_deployed_without_says_how_to_get_it(relaunch, reposito
     assert f"the stack has {lacks}" in outcome.stderr
     assert switch in outcome.stderr
     assert written(repository) == {}
-
-
-@pytest.mark.parametrize(
-    ("remote", "note"),
-    [
-        ("https://gitlab.com/acme/vision.git", "is not at GitHub: push images in another way"),
-        (
-            "https://github.com/acme/other.git",
-            "only acme/vision is let in by the account: relaunch github add acme/other --images",
-        ),
-    ],
-)
-def test_a_repository_that_is_not_let_in_gets_no_workflow_and_is_told(relaunch, repository, remote, note):
-    subprocess.run(["git", "remote", "set-url", "origin", remote], check=True)
-    create_stack(github_stack_name("relaunch", "acme/mute"), {"SubmitRoleArn": ROLE}, GitHubRepository="acme/mute")
-
-    outcome = relaunch("init", "--name", "vision", "--yes")
-
-    assert outcome.exit_code == 0
-    assert note in flat(outcome.stdout)
-    assert sorted(written(repository)) == sorted(path for path in FILES if "workflows" not in path)
 
 
 @pytest.mark.parametrize(
@@ -338,46 +275,6 @@ def test_a_run_that_failed_is_gone_on_with_by_the_same_command(relaunch: Relaunc
     assert "gpu: {count: 2" in written(repository)["relaunch.yaml"]
     assert "acme/vision has what a training needs" in second.stdout
     assert "wrote relaunch.yaml" in first.stderr
-
-
-def test_what_could_not_be_written_before_is_written_when_it_can(relaunch: Relaunch, repository: Path):
-    subprocess.run(["git", "remote", "rename", "origin", "upstream"], check=True)
-    relaunch("init", "--name", "vision", "--yes")
-    assert ".github/workflows/train.yml" not in written(repository)
-
-    subprocess.run(["git", "remote", "rename", "upstream", "origin"], check=True)
-    relaunch("init", "--yes")
-
-    assert "TRAINING: vision" in written(repository)[".github/workflows/train.yml"]
-
-
-def test_a_repository_with_roles_of_its_own_is_held_to_them(relaunch: Relaunch, repository: Path):
-    subprocess.run(["git", "remote", "set-url", "origin", "https://github.com/acme/speech.git"], check=True)
-    own = {"SubmitRoleArn": f"{ROLE}/speech", "PlanRoleArn": f"{ROLE}/speech-plan"}
-    given = {"GitHubRepository": "acme/speech", "GitHubRef": "refs/heads/trunk", "ImageRepository": "relaunch/trainer"}
-    create_stack(github_stack_name("relaunch", "acme/speech"), own, **given)
-
-    relaunch("init", "--name", "vision", "--yes", "--action", f"acme/relaunch@{'0' * 40}")
-
-    made = written(repository)
-    assert f"    callers: [{ROLE}/speech]\n" in made["relaunch.yaml"]
-    assert f"role-to-assume: {ROLE}/speech\n" in made[".github/workflows/train.yml"]
-    assert 'branches: ["trunk"]' in made[".github/workflows/train.yml"]
-    assert f"role-to-assume: {ROLE}/speech-plan\n" in made[PLAN]
-
-
-def test_a_workflow_of_another_tool_is_never_replaced_and_is_told(relaunch: Relaunch, repository: Path):
-    (repository / ".github" / "workflows").mkdir(parents=True)
-    (repository / ".github" / "workflows" / "train.yml").write_text("name: theirs\n")
-    (repository / PLAN).write_text("name: terraform plan\n")
-
-    first = relaunch("init", "--yes")
-    second = relaunch("init", "--gpu", "2", "--overwrite", "--yes")
-
-    for outcome in (first, second):
-        assert "train.yml is there for something else: rename it" in flat(outcome.stdout)
-    assert written(repository)[".github/workflows/train.yml"] == "name: theirs\n"
-    assert written(repository)[PLAN] == "name: terraform plan\n"
 
 
 def test_a_task_definition_that_is_there_gives_its_family(relaunch: Relaunch, repository: Path):

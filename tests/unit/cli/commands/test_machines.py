@@ -72,6 +72,8 @@ def test_a_wide_terminal_shows_reasons(relaunch, session):
 
     assert "two jobs" not in relaunch("machines", columns=120).stdout
     assert "two jobs" in relaunch("machines", columns=160).stdout
+    save(session, make_machine("m-2", reason="no capacity, " * 20))
+    assert "no capacity, no capac…" in relaunch("machines").stdout
 
 
 def test_machines_that_are_gone_are_not_listed(relaunch, session):

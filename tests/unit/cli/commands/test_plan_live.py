@@ -55,13 +55,26 @@ def test_a_stack_that_is_named_and_not_there_is_not_planned_offline(monkeypatch,
 
 
 @pytest.mark.usefixtures("_stack")
-def test_a_stack_that_nobody_named_and_is_not_there_is_planned_offline():
+def test_without_a_stack_that_somebody_named_an_account_is_planned_with_its_own_spot_prices():
     boto3.client("cloudformation", "us-east-1").delete_stack(StackName="relaunch")
+
+    result = invoke("plan", "--gpu", "1", "--json")
+    shown = invoke("plan", "--gpu", "1")
+
+    assert [each["source"] for each in result.document["prices"]][1] == "EC2"
+    assert "there is no stack 'relaunch' in us-east-1: planned without a stack, for us-east-1" in shown.stderr
+    assert "spot prices are not known" not in shown.stdout + shown.stderr
+
+
+@pytest.mark.usefixtures("_stack")
+def test_spot_prices_that_ec2_does_not_tell_stay_unknown_without_a_stack(monkeypatch):
+    boto3.client("cloudformation", "us-east-1").delete_stack(StackName="relaunch")
+    monkeypatch.setenv("AWS_ENDPOINT_URL_EC2", "http://127.0.0.1:1")
 
     result = invoke("plan", "--gpu", "1")
 
     assert result.exit_code == 0
-    assert "there is no stack 'relaunch' in us-east-1: planned offline" in result.stderr
+    assert "spot prices are not known, so where it would run is not either" in " ".join(result.stdout.split())
 
 
 @pytest.mark.usefixtures("_no_configuration")

@@ -25,6 +25,7 @@ def test_ps_says_what_a_job_waits_for(relaunch, session):
     session.submit()
 
     assert "WAITING (launch)" in relaunch("ps").stdout
+    assert relaunch("ps", "--json").document["jobs"][0]["attempt"] is None
 
 
 def test_a_wide_ps_has_reasons_and_keeps_one_line_per_job(relaunch, session):
@@ -128,7 +129,9 @@ def test_jobs_are_found_by_state_definition_and_age(relaunch, session):
     assert shown_jobs(relaunch, "--definition", "bert") == [other]
     assert shown_jobs(relaunch, "--since", "2h") == [other, failed]
     assert shown_jobs(relaunch, "--since", "2h", "--state", "WAITING", "--definition", "resnet") == []
-    assert relaunch("ps", "--definition", "nobody").stderr == "no such jobs\n"
+    assert relaunch("ps", "--definition", "bert", "--state", "FAILED").stderr == "no such jobs\n"
+    assert relaunch("definitions", "delete", "bert", "--yes").exit_code == 0
+    assert shown_jobs(relaunch, "--definition", "bert") == [other]
 
 
 def test_what_no_job_can_be_found_by_is_refused(relaunch):
@@ -138,6 +141,10 @@ def test_what_no_job_can_be_found_by_is_refused(relaunch):
     assert "did you mean RUNNING?" in state.stderr
     assert "the states are WAITING, LAUNCHING" in relaunch("ps", "--state", "x").stderr
     assert "--since: " in age.stderr
+    nobody, typo = (relaunch("ps", "--definition", each, "--json") for each in ("nobody", "resnt"))
+    assert (nobody.exit_code, nobody.stdout, typo.exit_code) == (3, "", 3)
+    assert "there is no job definition 'resnt'" in typo.stderr
+    assert "did you mean resnet?" in typo.stderr
 
 
 def test_older_jobs_that_have_ended_are_not_missing_from_the_last_hour(relaunch, session):

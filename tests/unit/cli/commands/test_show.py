@@ -4,6 +4,7 @@ import pytest
 
 from fakes.builders import make_definition, make_offering
 from relaunch.core.definitions.definition import InputRule
+from relaunch.usecases.launch_attempt import launch_attempt
 
 
 def test_show_has_the_facts_and_a_line_per_attempt(relaunch, session):
@@ -87,6 +88,23 @@ def test_every_answer_has_the_cost_in_the_zone_of_the_task_not_in_the_dearest(re
     ended = relaunch("show", job_id, "--json").document
     assert ended["cost_usd"] == relaunch("ps", "--all", "--json").document["jobs"][0]["cost_usd"] == pytest.approx(1.5)
     assert (ended["attempts"][0]["price_usd_per_hour"], ended["is_cost_limit"]) == (0.5, False)
+
+
+def test_a_reason_is_whole_and_once_in_show_and_short_in_ps(relaunch, session):
+    session.offerings.available = tuple(make_offering(f"g{number}.xlarge", zone="us-east-1a") for number in range(5, 9))
+    session.deps.definitions.save_definition(make_definition(max_price_usd_per_hour=0.01))
+    job_id = session.submit()
+    launch_attempt(job_id, session.deps)
+    reason = relaunch("show", job_id, "--json").document["reason"]
+
+    shown = relaunch("show", job_id).stdout
+    (line,) = relaunch("ps").stdout.splitlines()[1:]
+
+    assert len(reason) > 100
+    assert (shown.count(reason), "Reason" in shown) == (1, False)
+    assert line.endswith(f"{reason[:99]}…")
+    relaunch("cancel", job_id, "--reason", "a typo")
+    assert "Reason      a typo (cancelled by" in relaunch("show", job_id).stdout
 
 
 def test_inputs_of_a_job_are_shown(relaunch, session):

@@ -20,7 +20,7 @@ TRAINING_OUTPUTS = {
 
 
 class Draining:
-    """Jobs and machines that are gone after some polls, and the rules of triggers."""
+    """A job that is submitted meanwhile, and a machine, which are gone after some polls, and the rules of triggers."""
 
     def __init__(self, polls: int) -> None:
         self.polls = polls
@@ -30,11 +30,10 @@ class Draining:
 
     def load_open(self, _limit: int) -> list[str]:
         self.asked += 1
-        # The first question is which jobs are to be cancelled.
-        return [] if self.asked == 1 or self.asked > self.polls + 1 else ["demo-1"]
+        return [] if self.asked == 1 or self.asked > self.polls else ["demo-1"]
 
     def load_living(self, _limit: int) -> list[str]:
-        return [] if self.asked > self.polls + 1 else ["m-1"]
+        return [] if self.asked > self.polls else ["m-1"]
 
     def list_rules(self) -> list[Any]:
         assert self.asked > self.polls, "rules are removed while jobs are open"
@@ -48,7 +47,14 @@ def removal(lines: list[str], pauses: list[float]) -> Uninstallation:
     return Uninstallation("relaunch", pytest.fail, lines.append, pauses.append)
 
 
-def test_rules_are_removed_after_the_last_job_and_machine() -> None:
+@pytest.fixture
+def cancelled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    job_ids: list[str] = []
+    monkeypatch.setattr("relaunch.usecases.cancel_job.cancel_job", lambda job_id, *_: job_ids.append(job_id))
+    return job_ids
+
+
+def test_rules_are_removed_after_the_last_job_and_machine(cancelled: list[str]) -> None:
     lines: list[str] = []
     pauses: list[float] = []
     draining = Draining(polls=3)
@@ -56,7 +62,13 @@ def test_rules_are_removed_after_the_last_job_and_machine() -> None:
 
     assert draining.removed == ["relaunch-relaunch-a1"]
     assert len(pauses) == 3
-    assert lines == ["waiting for 2: job demo-1 …", "removed the rule relaunch-relaunch-a1"]
+    assert cancelled == ["demo-1"]
+    assert lines == [
+        "waiting for 1: machine m-1",
+        "cancelled demo-1",
+        "waiting for 2: job demo-1 …",
+        "removed the rule relaunch-relaunch-a1",
+    ]
 
 
 PROVIDER = "relaunch-g5-xlarge-spot"
@@ -177,6 +189,7 @@ def test_a_function_that_may_not_be_looked_up_is_not_taken_for_one_that_is_not_t
     assert functions.closed == []
 
 
+@pytest.mark.usefixtures("cancelled")
 def test_what_does_not_end_is_told_and_nothing_is_deleted() -> None:
     pauses: list[float] = []
     draining = Draining(polls=10_000)

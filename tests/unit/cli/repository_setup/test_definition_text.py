@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 from datetime import timedelta
 
@@ -18,6 +19,14 @@ def parsed(training: Training, ref: str = "refs/heads/main") -> JobDefinition:
     text = definition_text(training, "relaunch-vision", "acme/vision", replace(STACK, github_ref=ref))
     (definition,) = parse_definitions(text, "relaunch.yaml", load_catalogue(), ())
     return definition
+
+
+def test_it_says_how_an_editor_checks_it_and_when_a_training_is_stopped():
+    lines = definition_text(Training("vision"), "relaunch-vision", "acme/vision", STACK).splitlines()
+
+    assert "# # yaml-language-server: $schema=relaunch.schema.json" in lines
+    assert "    # max_runtime: 48h" in lines
+    assert not any(re.match(r"#\s+yaml-language-server", line) for line in lines)
 
 
 def test_an_image_of_a_commit_starts_the_job():

@@ -5,15 +5,12 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import NOW, make_attempt, make_placement
-from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.state import CostBasis
-from relaunch.core.offerings.offering import OfferingKey
 from relaunch_cli.views.formatting import (
     format_attempt_price,
     format_cost,
     format_count,
     format_duration,
-    format_machine,
     format_percentage,
     format_price,
     format_time,
@@ -73,8 +70,3 @@ def test_arns_of_tasks_are_replaced_by_their_ids():
     arn = "arn:aws:ecs:us-east-1:111122223333:task/relaunch/00000000000000000000000000000001"
 
     assert shorten_task_arns(f"task placed: {arn}") == "task placed: 00000000000000000000000000000001"
-
-
-@pytest.mark.parametrize(("instance_type", "text"), [("g5.xlarge", "g5.xlarge on-demand"), ("ack", "ack")])
-def test_a_cluster_without_types_shows_no_purchase_option(instance_type, text):
-    assert format_machine(OfferingKey(instance_type, None, PurchaseOption.ON_DEMAND)) == text

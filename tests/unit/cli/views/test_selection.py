@@ -1,6 +1,7 @@
 """Tables of a selection."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -12,7 +13,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.selection import RejectedOffering, Selection, explain_rows
-from relaunch_cli.views.selection import Row, SelectionOptions, render_selection
+from relaunch_cli.views.selection import Row, SelectionOptions, describe_choice, render_selection
 
 
 def text_of(renderable: RenderableType) -> str:
@@ -80,3 +81,13 @@ def test_a_stored_table_of_before_has_no_reservation():
     rows = [{name: value for name, value in row.items() if name != "reservation"} for row in rows_of(make_offering())]
 
     assert "RESERVATION" not in text_of(render_selection(rows, (), SelectionOptions()))
+
+
+def test_a_cluster_where_a_job_chooses_no_purchase_option_names_none():
+    ack = Offering(replace(make_instance_type("ack"), accelerator_model=""), PurchaseOption.ON_DEMAND)
+    rejected = RejectedOffering(ack, "price-cap", Rejection("no node has room"))
+
+    assert describe_choice(rows_of(ack)) == "ack (1x GPU 24 GiB) at an unknown price"
+    assert "PURCHASE" not in text_of(table_of(ack))
+    assert "ack: no node has room" in " ".join(selection_of(rejected=[rejected]).split())
+    assert describe_choice(rows_of(make_offering())).startswith("g5.xlarge (1x A10G 24 GiB) spot")

@@ -177,6 +177,7 @@ def test_only_an_end_that_nobody_wanted_comes_with_advice(state, advice):
     [
         (StopKind.OUT_OF_MEMORY, "give the container more memory"),
         (StopKind.IMAGE, "see that the image exists"),
+        (StopKind.STARTS_NOWHERE, "see that the image, the command in it"),
         (StopKind.HOST_LOST, "allow on-demand"),
         (StopKind.USER_ERROR, "`relaunch logs resnet-1f2e3d4c` shows"),
     ],

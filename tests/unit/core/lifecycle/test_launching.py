@@ -355,11 +355,11 @@ def test_an_on_demand_offering_is_shown_as_such():
     assert entry.attempt_number == 1
 
 
-def test_a_cluster_without_spot_shows_no_purchase_option():
+def test_a_cluster_without_instance_types_shows_neither_machine_nor_price():
     definition = replace(SITUATIONS["w0"].definition, target=Target.ACK)
     entry = decided(replace(SITUATIONS["w0"], definition=definition), chosen()).timeline[0]
 
-    assert entry.detail == "g5.xlarge"
+    assert entry.detail == "g5.xlarge spot"
 
 
 def test_an_unknown_price_is_shown_as_such():

@@ -6,6 +6,7 @@ import pytest
 
 from fakes.builders import NOW, make_definition, make_job, make_running_attempt
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, PurchasePolicy
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.job import FailedStart
 from relaunch.core.jobs.state import Refusal, RefusedCall, Waiting, WaitReason
 from relaunch.core.lifecycle.explanation import Explanation, explain
@@ -98,6 +99,12 @@ WAITS = {
         "capacity: nothing is to be had",
         "every offering is looked at again",
         ("name more accelerator.instance_types, or none: more types have more capacity", SPOT, AGAIN, PROVIDERS),
+    ),
+    "capacity-of-a-cluster": (
+        waiting_job(WaitReason.CAPACITY, "no node has room", definition=make_definition(target=Target.ACK)),
+        "capacity: no node has room",
+        "every offering is looked at again",
+        (AGAIN, "another GPU model, or more nodes in the cluster's pools, may have room"),
     ),
     "price": (
         waiting_job(WaitReason.PRICE, "too dear"),

@@ -66,7 +66,19 @@ def test_a_job_that_a_push_started_has_a_status_of_its_definition_on_the_commit(
             id="warned",
         ),
         pytest.param(
+            {"state": JobState.RUNNING, "target": "acs", "changed": (ChangedPart.WARNING,)},
+            "pending",
+            "running; ACS takes the pod away",
+            id="warned-on-a-cluster",
+        ),
+        pytest.param(
             {"state": JobState.RUNNING, "machine": EventMachine(node="cn-beijing.i-1")}, "pending", "running", id="node"
+        ),
+        pytest.param(
+            {"state": JobState.RUNNING, "machine": EventMachine(instance_type="ack", purchase="on-demand")},
+            "pending",
+            "running on ack",
+            id="a cluster where a job chooses no purchase option",
         ),
         pytest.param({"state": JobState.RUNNING}, "pending", "running", id="nowhere"),
         pytest.param({"state": JobState.STOPPING, "reason": "stopping"}, "pending", "stopping", id="stopping"),

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -58,6 +59,15 @@ def test_a_story_that_does_not_come_true_says_where_to_look(fail: Failing) -> No
     assert said.startswith("demo: not within 5 s: a unicorn\n")
     assert "demo.json" in said
     assert "demo-failure.log" in said
+
+
+def test_a_story_that_comes_true_says_what_to_do_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "run_demo", Mock())
+    console = Console(record=True, quiet=False, file=StringIO(), width=120)
+
+    assert command.run_and_report(Outcome(40.0, TRAINING), Screen(console)) == 0
+    assert "your own training next, on this machine: docs/local.md; on AWS: docs/deploy.md" in console.export_text()
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "101", "nan", "fast"])

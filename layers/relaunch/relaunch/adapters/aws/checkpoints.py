@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from relaunch.adapters.aws.errors import aws_errors, error_code
-from relaunch.adapters.checkpoint_manifest import MAX_MANIFEST_BYTES, find_defect
+from relaunch.adapters.checkpoint_manifest import MAX_MANIFEST_BYTES, find_defect, find_loss
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.ports import PermanentError
 from relaunch.ports.checkpoints import ignore_unusable
@@ -109,9 +109,10 @@ class S3Checkpoints:
             listed = {key: (size, at) for key, size, at in self._list(bucket, job_prefix)}
         sizes = {key: size for key, (size, _) in listed.items()}
         steps = sorted(_steps(job_prefix, sizes))
-        found = self._newest_usable(bucket, filter(search.is_wanted, reversed(steps)), sizes, search)
-        if found is None:
+        usable = self._newest_usable(bucket, filter(search.is_wanted, reversed(steps)), sizes, search)
+        if usable is None:
             return None
+        found, loss = usable
         saved_at = max(at for key, (_, at) in listed.items() if key.startswith(found.key))
         earlier = tuple(
             (each.step, listed[each.key + MANIFEST_OBJECT][1])
@@ -119,11 +120,12 @@ class S3Checkpoints:
             if each.attempt == found.attempt and each < found
         )
         uri = f"{self._scheme}://{bucket}/{found.key}"
-        return SavedCheckpoint(uri, found.step, found.attempt, saved_at, earlier)
+        return SavedCheckpoint(uri, found.step, found.attempt, saved_at, earlier, loss)
 
     def _newest_usable(
         self, bucket: str, steps: Iterator[_Step], sizes: Mapping[str, int], search: _Search
-    ) -> _Step | None:
+    ) -> tuple[_Step, float | None] | None:
+        """Return the first step that has a complete checkpoint, with its loss; None if none has."""
         for unusable, each in enumerate(steps):
             key = each.key + MANIFEST_OBJECT
             if unusable == MAX_UNUSABLE:
@@ -131,24 +133,16 @@ class S3Checkpoints:
                     f"{MAX_UNUSABLE} checkpoints in {self._scheme}://{bucket}/ cannot be used, and the next is {key}: "
                     "delete those that you do not need"
                 )
-            defect = self._find_defect(bucket, each, sizes)
-            if not defect:
-                return each
+            manifest = self._read_manifest(bucket, key)
+            defect = _find_defect(manifest, f"{self._scheme}://{bucket}/{key}", each, sizes)
+            if manifest is not None and not defect:
+                return each, find_loss(manifest)
             search.on_unusable(f"{each.name} cannot be used: {defect}")
         return None
 
-    def _find_defect(self, bucket: str, step: _Step, sizes: Mapping[str, int]) -> str:
-        """Return why a checkpoint cannot be used, empty if it can."""
-        key = step.key + MANIFEST_OBJECT
-        doing = f"reading {self._scheme}://{bucket}/{key}"
-        with aws_errors(doing):
-            manifest = self._read(bucket, key)
-        if manifest is None:
-            return "its manifest was deleted"
-        try:
-            return find_defect(manifest, step.key, sizes)
-        except Exception as error:
-            raise PermanentError(f"{doing}: {type(error).__name__}, a bug of Relaunch") from error
+    def _read_manifest(self, bucket: str, key: str) -> bytes | None:
+        with aws_errors(f"reading {self._scheme}://{bucket}/{key}"):
+            return self._read(bucket, key)
 
     def probe(self, checkpoint_uri: str, job_id: str) -> None:
         """Check that the checkpoints of a new job could be listed and read.
@@ -215,3 +209,13 @@ def _steps(job_prefix: str, sizes: Mapping[str, int]) -> Iterator[_Step]:
     for key in sizes:
         if match := _MANIFEST_KEY.fullmatch(key.removeprefix(job_prefix)):
             yield _Step(int(match["step"]), int(match["attempt"]), key.removesuffix(MANIFEST_OBJECT))
+
+
+def _find_defect(manifest: bytes | None, uri: str, step: _Step, sizes: Mapping[str, int]) -> str:
+    """Return why a checkpoint cannot be used, empty if it can; `uri` is that of its manifest."""
+    if manifest is None:
+        return "its manifest was deleted"
+    try:
+        return find_defect(manifest, step.key, sizes)
+    except Exception as error:
+        raise PermanentError(f"reading {uri}: {type(error).__name__}, a bug of Relaunch") from error

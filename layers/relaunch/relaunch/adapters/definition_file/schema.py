@@ -14,7 +14,9 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from relaunch.adapters.definition_file.models import JOB_NAME_PATTERN, JobModel
 from relaunch.adapters.definition_file.triggers import StrictModel
+from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.definitions.durations import write_duration
+from relaunch.core.offerings.instance_types import known_models, known_neuron_models
 
 
 class DefinitionFileModel(StrictModel):
@@ -40,11 +42,15 @@ class _Generator(GenerateJsonSchema):
 def write_schema() -> str:
     """Return the JSON Schema (draft 2020-12) as text."""
     schema = _tidy(DefinitionFileModel.model_json_schema(schema_generator=_Generator))
-    head = {
-        "$schema": GenerateJsonSchema.schema_dialect,
-        "$id": "relaunch.schema.json",
-        "title": "Relaunch definitions",
-    }
+    # As the parser of the same release: neither knows a model that its catalogue has not.
+    catalogue = load_catalogue()
+    for model, known in (
+        ("GpuModelRequirement", known_models(catalogue)),
+        ("NeuronModelRequirement", known_neuron_models(catalogue)),
+    ):
+        schema["$defs"][model]["properties"]["models"]["items"] = {"enum": list(known)}
+    # Without `$id`, which is to be an address that the schema has; it is a file beside the definitions.
+    head = {"$schema": GenerateJsonSchema.schema_dialect, "title": "Relaunch definitions"}
     return json.dumps({**head, **schema}, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -236,7 +236,8 @@ def _check_model(value: str, models: frozenset[str], kind: str) -> str:
         return value
     spelled = {model.lower(): model for model in models}.get(value.lower())
     hint = f"; did you mean `{spelled}`?" if spelled else suggest(value, models)
-    raise ValueError(f"unknown {kind} model `{value}`{hint}")
+    listed = f"; the models are {', '.join(sorted(models))}"
+    raise ValueError(f"unknown {kind} model `{value}`{hint or listed}")
 
 
 def _check_workflow_event(value: str) -> str:

@@ -23,6 +23,7 @@ class SavedCheckpoint:
     """A complete checkpoint: its URI, the step it was saved after, the attempt that wrote it, and when it was done.
 
     `earlier` are the steps and times of the checkpoints of that attempt before it, as far as they are still there.
+    `loss` is that in its manifest, None without one.
     """
 
     uri: str
@@ -30,6 +31,7 @@ class SavedCheckpoint:
     attempt: int
     saved_at: datetime
     earlier: tuple[tuple[int, datetime], ...] = ()
+    loss: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from relaunch.core.jobs.changes import ChangedPart, JobChange, cut
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import CostBasis, JobState, WaitReason
 from relaunch.core.launches.launch_plan import job_checkpoint_uri
+from relaunch.core.offerings.offering import has_purchase_options
 
 DETAIL_TYPE = "Job State Change"
 SCHEMA_VERSION = 1
@@ -50,6 +51,12 @@ class EventMachine:
     capacity_provider: str | None = None
     machine_id: str | None = None
     """That of a machine of Relaunch's own (`relaunch machines`)."""
+
+    @property
+    def kind(self) -> tuple[str, ...]:
+        """Return the instance type, and the purchase option where a job chooses one, as far as they are known."""
+        purchase = self.purchase if has_purchase_options(self.instance_type or "") else None
+        return tuple(each for each in (self.instance_type, purchase) if each)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -110,9 +110,8 @@ def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: St
     slots = None if job.has_slot else (job.definition.max_running_jobs, limits.max_running_jobs)
     job = replace(with_market_reason(job, event.selection), attempt=attempt, has_slot=True, reason="", machine_id="")
     where = f" on {placement.instance_id}" if event.machine else f" by {placement.capacity_provider}"
-    capabilities = job.definition.target.capabilities
-    detail = str(chosen.key) if capabilities.has_spot else chosen.key.instance_type
-    detail += f"{where} at {placement.price_text}" if capabilities.offers_instance_types else ""
+    has_prices = job.definition.target.capabilities.offers_instance_types
+    detail = f"{chosen.key}{where} at {placement.price_text}" if has_prices else str(chosen.key)
     detail += f", resuming from {event.resume_uri}" if event.resume_uri else ""
     if event.prepared.neuron_devices:
         detail += f", {NeuronClaim(event.prepared.neuron_devices)}"

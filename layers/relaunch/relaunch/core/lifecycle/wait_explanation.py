@@ -130,6 +130,10 @@ _WIDER = MappingProxyType(
 )
 
 
+_MORE = "give the stack more zones (MachineSubnets) or capacity providers (CapacityProviders)"
+_MORE_NODES = "another GPU model, or more nodes in the cluster's pools, may have room"
+
+
 def _wait_for_capacity(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
     advice = [_AGAIN]
     if wider := _WIDER.get(job.definition.purchase):
@@ -141,7 +145,7 @@ def _wait_for_capacity(job: Job, waiting: Waiting, _now: datetime) -> Explanatio
         waiting.since,
         "every offering is looked at again",
         waiting.until or job.wake_at,
-        (*advice, "give the stack more zones (MachineSubnets) or capacity providers (CapacityProviders)"),
+        (*advice, _MORE if job.definition.target.capabilities.runs_on_ec2 else _MORE_NODES),
     )
 
 

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from relaunch.core.definitions.definition import GITHUB_REPOSITORY_PATTERN
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.changes import ChangedPart, cut
 from relaunch.core.jobs.state import CostBasis, JobState, WaitReason
 from relaunch.core.lifecycle.change_events import JobStateChange
@@ -136,8 +137,13 @@ def _describe(change: JobStateChange) -> str:
         return _wait(change)
     if change.state is JobState.STOPPING:
         return _with_reason("stopping", change, "")
-    warning = "; EC2 takes the machine away" if ChangedPart.WARNING in change.changed else ""
+    warning = f"; {_taken_away(change)}" if ChangedPart.WARNING in change.changed else ""
     return _fit(_place(change) + warning, change)
+
+
+def _taken_away(change: JobStateChange) -> str:
+    is_on_ec2 = Target(change.target).capabilities.runs_on_ec2
+    return "EC2 takes the machine away" if is_on_ec2 else f"{change.target.upper()} takes the pod away"
 
 
 def _describe_end(change: JobStateChange) -> str:
@@ -159,7 +165,7 @@ def _place(change: JobStateChange) -> str:
     """Return `running on g5.xlarge spot, attempt 2`."""
     verb = "running" if change.state is JobState.RUNNING else "starting"
     machine = change.machine
-    names = [] if machine is None else [each for each in (machine.instance_type, machine.purchase) if each]
+    names = () if machine is None else machine.kind
     place = f" on {' '.join(names)}" if names else ""
     attempt = f", attempt {change.attempt}" if change.attempt is not None and change.attempt > 1 else ""
     return f"{verb}{place}{attempt}"

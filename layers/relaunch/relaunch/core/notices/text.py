@@ -133,7 +133,7 @@ def _interrupted(notice: Notice) -> str:
 def _machine(machine: EventMachine | None) -> str:
     if machine is None:
         return ""
-    parts = (machine.instance_type, machine.purchase, machine.zone, machine.instance_id or machine.node)
+    parts = (*machine.kind, machine.zone, machine.instance_id or machine.node)
     return ", ".join(each for each in parts if each)
 
 

@@ -22,6 +22,8 @@ from datetime import datetime
 from types import MappingProxyType
 
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.definitions.kubernetes_workload import ComputeClass
+from relaunch.core.definitions.targets import Target
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.reservations import Reservation
 
@@ -245,8 +247,21 @@ class OfferingKey:
     purchase: PurchaseOption
 
     def __str__(self) -> str:
-        """Return `g5.xlarge spot us-east-1a`, or `g5.xlarge spot` without a zone."""
-        return f"{self.instance_type} {self.purchase}" + (f" {self.zone}" if self.zone else "")
+        """Return `g5.xlarge spot us-east-1a`, `g5.xlarge spot` without a zone, `ack/V100` without purchase options."""
+        purchase = f" {self.purchase}" if has_purchase_options(self.instance_type) else ""
+        return f"{self.instance_type}{purchase}" + (f" {self.zone}" if self.zone else "")
+
+
+# What stands in the place of an instance type on a cluster (core.kubernetes.rules), where a job has nothing to choose.
+_WITHOUT_PURCHASE_OPTIONS = (
+    *(f"{each}/" for each in Target if not each.capabilities.has_spot),
+    *(f"{each}/{ComputeClass.GPU_HPN}/" for each in Target if each.capabilities.has_compute_classes),
+)
+
+
+def has_purchase_options(instance_type: str) -> bool:
+    """Return whether how it is bought can be chosen for an instance type, or for what stands in its place."""
+    return not f"{instance_type}/".startswith(_WITHOUT_PURCHASE_OPTIONS)
 
 
 @dataclass(frozen=True, slots=True)
