@@ -27,6 +27,7 @@ from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.ports import JobDependencies, PortError, TaskTarget, TransientError
 from relaunch.usecases.advance_job import advance_job
 from relaunch.usecases.look_at_agents import note_absent_agents
+from relaunch.usecases.note_unregistered import note_unregistered
 from relaunch.usecases.reopen_offerings import reopen_offerings
 
 # The ECS API is eventually consistent: the documentation of RunTask tells callers to retry for up to five minutes.
@@ -92,7 +93,10 @@ def _sweep(name: Target, sweep: Sweep, has_time: Callable[[], bool], deps: JobDe
     target = deps.targets.named(name)
     suspects: list[TaskObservation] = []
     # The nodes of other targets are nobody's spot instances, and are no expense of Relaunch.
-    nodes = _look_at_machines(target, sweep, deps) if name.capabilities.runs_on_ec2 else []
+    nodes: Sequence[NodeObservation] = ()
+    if name.capabilities.runs_on_ec2:
+        nodes = _look_at_machines(target, sweep, deps)
+        note_unregistered({seen.node.instance_id for seen in nodes}, deps)
     machines = {seen.node.name: seen.node for seen in nodes}
     for page in target.list_tasks():
         suspects += _look_at_tasks(page, machines, sweep, has_time, deps)
