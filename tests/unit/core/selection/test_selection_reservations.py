@@ -128,6 +128,26 @@ def test_something_must_be_left_of_a_launch_when_the_reservation_ends(
     assert rejected.rejection.reason.endswith(f"the job needs {minutes} minutes of it")
 
 
+@pytest.mark.parametrize(
+    ("left", "reason"),
+    [
+        (LEAST, ""),
+        (LEAST - MINUTE, "is usable until 2026-03-14 10:03 UTC; the job needs 38 minutes of it"),
+        (timedelta(0), "ended at 2026-03-14 09:26 UTC, as CapacityProviders says"),
+    ],
+)
+def test_what_a_capacity_provider_has_reserved_is_left_alone_from_its_end_on(left: timedelta, reason: str) -> None:
+    block = offered(A10G, RESERVED, capacity_provider="blocks", price_usd_per_hour=0.0, reserved_until=NOW + left)
+    selection = selected(wanting("reserved-then-spot"), block, offered(A10G, SPOT))
+
+    assert selection.chosen is not None
+    assert (selection.chosen.purchase is RESERVED) == (not reason)
+    assert [each.rejection.reason for each in selection.rejected] == (
+        [f"what its capacity provider has reserved {reason}"] if reason else []
+    )
+    assert [each.rejection.is_permanent for each in selection.rejected] == ([not left] if reason else [])
+
+
 def test_a_reservation_without_an_end_lasts() -> None:
     assert selected(wanting(), make_reserved(make_reservation())).chosen is not None
 
