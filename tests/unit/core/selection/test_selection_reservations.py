@@ -80,6 +80,13 @@ def test_it_is_first_by_expected_cost_too_whose_disk_is_paid_for_anyway() -> Non
             id="full",
         ),
         pytest.param(
+            make_block(is_launchable=False),
+            "its launch status is unlaunchable",
+            False,
+            NOW + 5 * MINUTE,
+            id="UltraServer",
+        ),
+        pytest.param(
             make_block(ends_at=NOW + 50 * MINUTE),
             "is usable until 2026-03-14 09:46 UTC; the job needs 38 minutes of it",
             False,
@@ -98,7 +105,7 @@ def test_a_reservation_that_cannot_be_used_is_rejected_with_the_reason(
 
     (rejected,) = selection.rejected
     assert rejected.filter_name == "reservation"
-    assert rejected.rejection.reason.startswith((str(reservation), "none of"))
+    assert rejected.rejection.reason.startswith((str(reservation), "none of", "EC2 launches"))
     assert reason in rejected.rejection.reason
     assert (selection.is_permanent, selection.retry_at) == (is_permanent, retry_at)
 

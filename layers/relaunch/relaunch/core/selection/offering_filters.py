@@ -221,10 +221,12 @@ def check_reservation(criteria: OfferingCriteria, offering: Offering) -> Rejecti
         return Rejection(reason, is_permanent=False, retry_at=max(starts_at or again_at, again_at))
     if too_short := _check_left(criteria, reservation.usable_until, str(reservation)):
         return too_short
-    if reservation.available <= 0 and not reservation.has_room:
+    reason = ""
+    if not reservation.is_launchable:
+        reason = f"EC2 launches nothing into {reservation} now: its launch status is unlaunchable"
+    elif reservation.available <= 0 and not reservation.has_room:
         reason = f"none of the {reservation.total} instances of {reservation} is free"
-        return Rejection(reason, is_permanent=False, retry_at=again_at)
-    return None
+    return Rejection(reason, is_permanent=False, retry_at=again_at) if reason else None
 
 
 def _check_end(criteria: OfferingCriteria, ends_at: datetime | None) -> Rejection | None:
