@@ -15,15 +15,19 @@ from botocore.exceptions import ClientError
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.offerings.instance_types import AmiSystem, ami_kind, ami_parameter, ami_rejection
 from relaunch.core.offerings.zones import zone_ends
+from relaunch.machine_settings import read_tags
+from relaunch.setting_values import InvalidSettingsError
 from relaunch_cli.deployment.change_set import ChangeSets, list_stacks, read_stack
 from relaunch_cli.deployment.findings import Stack
 from relaunch_cli.deployment.machine_parameters import SUBNETS
+from relaunch_cli.deployment.provider_tags import with_tags
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.errors import did_you_mean
 
 PROVIDERS = "Providers"
 """The parameter of a deployment that names them, which no stack has."""
 ENTRIES = "CapacityProviders"
+TAGS = "MachineTags"
 PROVIDER_NAME = "ProviderName"
 """The parameter of a provider's stack that names it and its Auto Scaling group."""
 # ECS takes no name that begins so ("CreateCapacityProvider", Amazon ECS API Reference).
@@ -121,7 +125,8 @@ class ProviderStacks:
         `parameters` are those of the application, with the outputs of machines; `kept` are the providers it has.
 
         Raises:
-            RefusedError: there is no stack of machines, whose role and security group they have, or a stack failed.
+            RefusedError: there is no stack of machines, whose role and security group they have, a stack failed, or
+                MachineTags has what is no tag.
             ClientError, BotoCoreError: a call failed.
         """
         machines = read_stack(f"{self.stack}-machines", self.change_sets.stacks)
@@ -131,6 +136,10 @@ class ProviderStacks:
                 "Machines=off"
             )
         entries = {entry.partition("=")[0]: entry for entry in parameters.get(ENTRIES, kept).split(",") if entry}
+        try:
+            template = with_tags(self.template, read_tags(parameters.get(TAGS, ""), TAGS))
+        except InvalidSettingsError as error:
+            raise RefusedError(str(error)) from error
         for each in wanted:
             name = each.name(self.stack)
             values = {
@@ -146,7 +155,7 @@ class ProviderStacks:
                 "ImageId": each.image_parameter,
                 "DiskGiB": machines.outputs["MachineDiskGiB"],
             }
-            made = self.change_sets.deploy(name, self.template, values, read_stack(name, self.change_sets.stacks))
+            made = self.change_sets.deploy(name, template, values, read_stack(name, self.change_sets.stacks))
             entries[each.provider_name(self.stack)] = made.outputs["CapacityProvider"]
         self.associate(parameters["ClusterName"], [each.provider_name(self.stack) for each in wanted], ())
         return {**parameters, ENTRIES: ",".join(entries.values())}

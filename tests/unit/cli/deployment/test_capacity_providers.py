@@ -132,6 +132,16 @@ def test_neuron_has_an_image_of_its_own() -> None:
     assert wanted.most == 1
 
 
+def test_tags_of_machines_are_in_the_template(stacks: FakeStacks) -> None:
+    deploying = replace(provider_stacks(stacks, FakeEcs()), template=find_source().capacity_provider)
+    deploying.deploy(read_providers("g5.xlarge/spot"), {**PARAMETERS, "MachineTags": "team=vision"}, "")
+
+    made = stacks.stacks["relaunch-g5-xlarge-spot"].template
+    assert made.count('{"Key": "team", "Value": "vision"') == 3
+    with pytest.raises(RefusedError, match="MachineTags: team has two values"):
+        deploying.deploy(read_providers("g5.xlarge/spot"), {**PARAMETERS, "MachineTags": "team=a,team=b"}, "")
+
+
 def test_without_the_stack_of_machines_there_is_no_role(stacks: FakeStacks) -> None:
     del stacks.stacks["relaunch-machines"]
     with pytest.raises(RefusedError, match="needs the stack relaunch-machines"):
