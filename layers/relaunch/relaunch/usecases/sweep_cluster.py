@@ -11,7 +11,7 @@ may have ended.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -22,18 +22,21 @@ from relaunch.core.lifecycle.events import TaskSeen
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.lifecycle.orphans import is_orphaned
 from relaunch.core.lifecycle.table import is_news
+from relaunch.core.machines.events import InstanceObservation
 from relaunch.core.machines.living import is_kept_warm
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.ports import JobDependencies, PortError, TaskTarget, TransientError
 from relaunch.usecases.advance_job import advance_job
 from relaunch.usecases.look_at_agents import note_absent_agents
-from relaunch.usecases.note_unregistered import note_unregistered
 from relaunch.usecases.reopen_offerings import reopen_offerings
 
 # The ECS API is eventually consistent: the documentation of RunTask tells callers to retry for up to five minutes.
 GRACE = timedelta(minutes=5)
 # Managed scaling terminates an instance after 15 minutes without a task.
 IDLE_GRACE = timedelta(minutes=30)
+# The user data of groups that `relaunch deploy Providers=...` makes switches an instance off 20 minutes after its boot:
+# until then a sweep of every ten minutes sees it.
+_LEAST_REGISTRATION = timedelta(minutes=10)
 _INTERVAL_MINUTES = 10
 _MAX_LOGGED = 20
 
@@ -96,7 +99,7 @@ def _sweep(name: Target, sweep: Sweep, has_time: Callable[[], bool], deps: JobDe
     nodes: Sequence[NodeObservation] = ()
     if name.capabilities.runs_on_ec2:
         nodes = _look_at_machines(target, sweep, deps)
-        note_unregistered({seen.node.instance_id for seen in nodes}, deps)
+        _note_unregistered({seen.node.instance_id for seen in nodes}, deps)
     machines = {seen.node.name: seen.node for seen in nodes}
     for page in target.list_tasks():
         suspects += _look_at_tasks(page, machines, sweep, has_time, deps)
@@ -141,6 +144,30 @@ def _look_past_daemons(
     _note_idle(free, sweep, deps)
     if free:
         _reopen_offerings(_load_failures(deps.clock.now(), deps), free, deps)
+
+
+def _note_unregistered(instances_of_nodes: Collection[str], deps: JobDependencies) -> None:
+    """Alert of instances in the groups of capacity providers that are no nodes in the time that their type may take.
+
+    Nothing but an alert ends such an instance sooner: it is its group's, which may only start the next one. An error of
+    EC2 is left to the next sweep.
+    """
+    try:
+        found = [each for each in deps.hosts.running_in_groups() if each.instance_id not in instances_of_nodes]
+    except PortError as error:
+        deps.log.decided("postponed", reason=f"looking for instances that are not registered: {error}")
+        return
+    late = [each for each in found if _is_late(each, deps)]
+    for seen in late:
+        deps.log.decided("not registered", instance_id=seen.instance_id, is_alert=True)
+    if late:
+        deps.metrics.record(MetricDatum(Metric.MACHINE_ALERTS, len(late)))
+
+
+def _is_late(seen: InstanceObservation, deps: JobDependencies) -> bool:
+    instance_type = seen.offering.instance_type if seen.offering else ""
+    bound = max(_LEAST_REGISTRATION, deps.limits.machines.registration_deadline_of(instance_type))
+    return seen.launched_at is not None and deps.clock.now() - seen.launched_at >= bound
 
 
 def _load_failures(now: datetime, deps: JobDependencies) -> Sequence[CapacityFailure]:
