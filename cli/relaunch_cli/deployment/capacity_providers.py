@@ -30,6 +30,7 @@ ENTRIES = "CapacityProviders"
 TAGS = "MachineTags"
 PROVIDER_NAME = "ProviderName"
 """The parameter of a provider's stack that names it and its Auto Scaling group."""
+_KEPT = ("ClusterName", SUBNETS, ENTRIES, TAGS)
 # ECS takes no name that begins so ("CreateCapacityProvider", Amazon ECS API Reference).
 _RESERVED = ("aws", "ecs", "fargate")
 _FORM = re.compile(r"(?P<type>[a-z0-9-]+\.[a-z0-9-]+)/(?P<purchase>spot|on-demand)(:(?P<most>[1-9][0-9]{0,2}))?")
@@ -119,10 +120,13 @@ class ProviderStacks:
     change_sets: ChangeSets
     sleep: Callable[[float], None] = time.sleep
 
-    def deploy(self, wanted: Sequence[WantedProvider], parameters: Mapping[str, str], kept: str) -> Mapping[str, str]:
+    def deploy(
+        self, wanted: Sequence[WantedProvider], parameters: Mapping[str, str], before: Mapping[str, str]
+    ) -> Mapping[str, str]:
         """Deploy and associate them; return the parameters of the application, with them among its capacity providers.
 
-        `parameters` are those of the application, with the outputs of machines; `kept` are the providers it has.
+        `parameters` are those of the application, with the outputs of machines. `before` are those that it has: its
+        cluster, subnets, providers and tags stay, unless they are among the others.
 
         Raises:
             RefusedError: there is no stack of machines, whose role and security group they have, a stack failed, or
@@ -135,7 +139,8 @@ class ProviderStacks:
                 f"{PROVIDERS} needs the stack {self.stack}-machines, for its role and security group: leave out "
                 "Machines=off"
             )
-        entries = {entry.partition("=")[0]: entry for entry in parameters.get(ENTRIES, kept).split(",") if entry}
+        parameters = {**{name: before[name] for name in _KEPT if name in before}, **parameters}
+        entries = {entry.partition("=")[0]: entry for entry in parameters.get(ENTRIES, "").split(",") if entry}
         try:
             template = with_tags(self.template, read_tags(parameters.get(TAGS, ""), TAGS))
         except InvalidSettingsError as error:
