@@ -38,8 +38,10 @@ def test_the_policy_has_every_call_and_reads_only() -> None:
 
     allowed = {action for each in STATEMENTS for action in as_list(each["Action"])}
     assert called - allowed == set()
-    # Images in ECR, schedules, and what follows from a revision that is not the latest, are not in this account.
+    # Images in ECR, schedules, interface endpoints, and what follows from a revision that is not the latest, are not in
+    # this account.
     assert allowed - called == {
+        "ec2:DescribeSecurityGroups",
         "ecr:BatchGetImage",
         "ecr:GetDownloadUrlForLayer",
         "ecs:DescribeContainerInstances",

@@ -188,11 +188,12 @@ def test_there_are_no_more_alarms_than_are_free_but_five_and_two_with_machines_t
 ) -> None:
     paid = {
         condition: [name for name in alarms if template.resources[name]["Condition"] == condition]
-        for condition in ("WatchesMachines", "WatchesWebhook", "WatchesNotices")
+        for condition in ("WatchesMachines", "WatchesInstances", "WatchesWebhook", "WatchesNotices")
     }
 
     assert paid == {
-        "WatchesMachines": ["MachinesAgeAlarm", "MachineAlertsAlarm"],
+        "WatchesMachines": ["MachinesAgeAlarm"],
+        "WatchesInstances": ["MachineAlertsAlarm"],
         "WatchesWebhook": ["WebhookFailuresAlarm", "WebhookThrottlesAlarm"],
         "WatchesNotices": ["NoticesGivenUpAlarm"],
     }
@@ -315,9 +316,12 @@ def test_what_is_watched_can_be_left_out(template: Template) -> None:
         if resource["Type"].startswith("AWS::CloudWatch::")
     }
 
-    assert {watching.pop(name) for name in ("MachinesAgeAlarm", "MachineAlertsAlarm", "MachinesDashboard")} == {
-        "WatchesMachines"
-    }
+    assert {watching.pop(name) for name in ("MachinesAgeAlarm", "MachinesDashboard")} == {"WatchesMachines"}
+    assert watching.pop("MachineAlertsAlarm") == "WatchesInstances"
+    assert template.conditions["WatchesInstances"]["Fn::And"] == [
+        template.conditions["HasMonitoring"],
+        {"Fn::Or": [{"Condition": "HasMachines"}, {"Condition": "HasCapacityProviders"}]},
+    ]
     assert template.conditions["WatchesMachines"]["Fn::And"] == [
         template.conditions[name] for name in ("HasMonitoring", "HasMachines")
     ]

@@ -21,6 +21,7 @@ ACTIONS_WITHOUT_RESOURCE = {
     "ecs:ListTaskDefinitionFamilies",
     "ecs:DeregisterTaskDefinition",
     "ecs:ListTasks",
+    "ecs:ListServices",
     "ec2:DescribeSpotPriceHistory",
     "ec2:DescribeCapacityReservations",
     "ec2:DescribeInstances",

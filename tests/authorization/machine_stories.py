@@ -103,7 +103,7 @@ def tell_of_what_the_cluster_is_asked(stories: Stories) -> None:
         "launch_attempt": ("find_tasks_of", "describe", "find_gpus", "find_remaining_resources", "stop"),
         "observe_capacity": ("find_tasks_on", "drain"),
         "observe_task": ("find_node", "stop"),
-        "reconcile": ("describe", "list_tasks", "list_nodes", "stop"),
+        "reconcile": ("describe", "list_tasks", "list_nodes", "find_daemon_services", "stop"),
         "submit_job": ("stop",),
         "job_api": ("stop",),
     }

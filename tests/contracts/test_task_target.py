@@ -335,6 +335,7 @@ def test_every_task_that_is_to_run_is_listed_whoever_started_it(cluster: Cluster
 def test_an_empty_cluster_lists_nothing(target: TaskTarget) -> None:
     assert [task for page in target.list_tasks() for task in page] == []
     assert [machine for page in target.list_nodes() for machine in page] == []
+    assert target.find_daemon_services() == set()
 
 
 def test_machines_are_listed_with_how_many_tasks_they_have(cluster: Cluster, target: TaskTarget) -> None:

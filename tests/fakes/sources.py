@@ -11,6 +11,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.launches.launch import HostObservation
 from relaunch.core.lifecycle.change_events import JobStateChange
+from relaunch.core.machines.events import InstanceObservation
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart
@@ -108,17 +109,25 @@ class FakeSpotPrices:
 
 
 class FakeHosts(_FailsOnce):
-    """Implements HostSource: EC2, where instances run but for what `seen` says of them; `failure` is raised once."""
+    """Implements HostSource: EC2, where instances run but for what `seen` says of them; `failure` is raised once.
+
+    `in_groups` are those that run in the groups of capacity providers.
+    """
 
     def __init__(self) -> None:
         self.seen: dict[str, HostObservation] = {}
         self.asked: list[str] = []
+        self.in_groups: list[InstanceObservation] = []
 
     def look(self, instance_id: str, *, is_spot: bool) -> HostObservation:
         self.asked.append(instance_id)
         self._fail_once()
         host = self.seen.get(instance_id, HostObservation())
         return host if is_spot else replace(host, warned_at=None)
+
+    def running_in_groups(self) -> Sequence[InstanceObservation]:
+        self._fail_once()
+        return self.in_groups
 
 
 class FakeSnapshots:

@@ -54,6 +54,7 @@ class FakeTasks:
         self.page_count = 0
         self.closed_machines: set[str] = set()
         self.disconnected: set[str] = set()
+        self.daemon_services: set[str] | Exception = set()
         self.registered_at: dict[str, datetime] = {}
         self.registered: dict[str, Resources] = {}
         self._launched: dict[tuple[AttemptKey, int], tuple[LaunchRequest, str]] = {}
@@ -167,6 +168,11 @@ class FakeTasks:
         for start in range(0, len(items), self.page_size):
             self.page_count += 1
             yield items[start : start + self.page_size]
+
+    def find_daemon_services(self) -> frozenset[str]:
+        if isinstance(self.daemon_services, Exception):
+            raise self.daemon_services
+        return frozenset(self.daemon_services)
 
     def find_tasks_of(self, attempt: AttemptKey) -> list[TaskObservation]:
         return [task for task in self.tasks.values() if task.owner == attempt]

@@ -1,6 +1,7 @@
 import re
 from contextlib import suppress
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -20,10 +21,13 @@ from relaunch_cli.deployment.source import find_source
 
 
 def test_providers_are_read_with_type_purchase_and_kind():
+    block = CapacityProviderOffer("block", "p5.48xlarge", PurchaseOption.RESERVED, is_managed=True)
+    end = datetime(2026, 12, 5, 11, 30, tzinfo=UTC)
     read = parse_capacity_providers(
         "g5-spot=g5.xlarge/spot, g5=g5.xlarge/on-demand,trn=trn1.2xlarge/spot/managed-instances,"
         "big=g5.xlarge/spot/200GiB,inf=inf2.xlarge/on-demand/managed-instances/1000GiB,"
-        "block=p5.48xlarge/reserved/managed-instances,ab=g5.xlarge/spot/200GiB@a+b,lax=g4dn.xlarge/spot@-lax-1a"
+        "block=p5.48xlarge/reserved/managed-instances,ab=g5.xlarge/spot/200GiB@a+b,lax=g4dn.xlarge/spot@-lax-1a,"
+        "until=p5.48xlarge/reserved/500GiB/until-2026-12-05T11:30Z@a"
     )
 
     assert read == (
@@ -32,9 +36,10 @@ def test_providers_are_read_with_type_purchase_and_kind():
         CapacityProviderOffer("trn", "trn1.2xlarge", PurchaseOption.SPOT, is_managed=True),
         CapacityProviderOffer("big", "g5.xlarge", PurchaseOption.SPOT, disk_gib=200),
         CapacityProviderOffer("inf", "inf2.xlarge", PurchaseOption.ON_DEMAND, is_managed=True, disk_gib=1000),
-        CapacityProviderOffer("block", "p5.48xlarge", PurchaseOption.RESERVED, is_managed=True),
+        block,
         CapacityProviderOffer("ab", "g5.xlarge", PurchaseOption.SPOT, disk_gib=200, zones=("a", "b")),
         CapacityProviderOffer("lax", "g4dn.xlarge", PurchaseOption.SPOT, zones=("-lax-1a",)),
+        replace(block, name="until", is_managed=False, disk_gib=500, zones=("a",), until=end),
     )
     assert parse_capacity_providers(",".join(each.entry for each in read)) == read
 
@@ -52,6 +57,12 @@ def test_what_cannot_be_read_is_named_with_the_form_it_must_have(entry):
     with pytest.raises(InvalidSettingsError, match=r"is not name=instance-type/purchase.*managed-instances") as refused:
         parse_capacity_providers(f"ok=g5.xlarge/spot,{entry}")
     assert repr(entry) in str(refused.value)
+
+
+@pytest.mark.parametrize(("purchase", "day", "text"), [("spot", "05", "it is spot"), ("reserved", "32", "is no time")])
+def test_an_end_is_a_time_and_of_what_is_reserved(purchase, day, text):
+    with pytest.raises(InvalidSettingsError, match=text):
+        parse_capacity_providers(f"g5=g5.xlarge/{purchase}/until-2026-12-{day}T11:30Z")
 
 
 OUTPUTS = {

@@ -8,6 +8,7 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from relaunch.core.checks import Check, is_ok, problem
@@ -55,13 +56,23 @@ class ClusterFacts:
     strategy: tuple[Mapping[str, Any], ...] = ()
 
 
-def check_capacity_provider(offer: CapacityProviderOffer, facts: ProviderFacts | None, cluster: ClusterFacts) -> Check:
+def check_capacity_provider(
+    offer: CapacityProviderOffer, facts: ProviderFacts | None, cluster: ClusterFacts, now: datetime
+) -> Check:
     """Check a provider of the parameter CapacityProviders; without facts there is none."""
     name = f"capacity provider {offer.name}"
-    found = list(_problems(offer, facts, cluster))
+    found = [*_problems(offer, facts, cluster), *_end_problems(offer, now)]
     if found:
         return problem(name, "; ".join(text for text, _ in found), "\n".join(to_do for _, to_do in found))
     return is_ok(name, f"in {cluster.name}, {offer.instance_type}")
+
+
+def _end_problems(offer: CapacityProviderOffer, now: datetime) -> Iterator[tuple[str, str]]:
+    if offer.until is not None and offer.until <= now:
+        yield (
+            f"what it has reserved ended at {offer.until:%Y-%m-%d %H:%M} UTC, by CapacityProviders; no job uses it",
+            f"relaunch deploy CapacityProviders=..., without {offer.name}, or with the end of what is reserved next",
+        )
 
 
 def _problems(

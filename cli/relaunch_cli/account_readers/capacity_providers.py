@@ -3,6 +3,7 @@
 import base64
 import binascii
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -26,7 +27,9 @@ _OPTIONS = {"ON_DEMAND": "on-demand", "SPOT": "spot", "RESERVED": "reserved"}
 _MARKETS = {"spot": PurchaseOption.SPOT.value, "capacity-block": PurchaseOption.RESERVED.value}
 
 
-def check_providers(offers: Iterable[CapacityProviderOffer], cluster: str, calls: AccountCalls) -> Iterator[Check]:
+def check_providers(
+    offers: Iterable[CapacityProviderOffer], cluster: str, now: datetime, calls: AccountCalls
+) -> Iterator[Check]:
     """Check the capacity providers of the parameter CapacityProviders.
 
     Raises:
@@ -45,7 +48,7 @@ def check_providers(offers: Iterable[CapacityProviderOffer], cluster: str, calls
     for offer in offers:
         yield known(
             f"capacity provider {offer.name}",
-            partial(_check_provider, offer, described.get(offer.name), facts, calls),
+            partial(_check_provider, offer, described.get(offer.name), facts, now, calls),
         )
 
 
@@ -87,14 +90,18 @@ def _pages(names: list[str], calls: AccountCalls, **more: str) -> Iterator[Mappi
 
 
 def _check_provider(
-    offer: CapacityProviderOffer, provider: Mapping[str, Any] | None, cluster: ClusterFacts, calls: AccountCalls
+    offer: CapacityProviderOffer,
+    provider: Mapping[str, Any] | None,
+    cluster: ClusterFacts,
+    now: datetime,
+    calls: AccountCalls,
 ) -> Check:
     facts = _facts(offer, provider, cluster, calls)
     if facts is not None and not facts.is_in_cluster:
         managed = {each["name"] for each in _pages(list(cluster.providers), calls) if _MANAGED in each}
         kept = tuple(each for each in cluster.providers if each not in managed)
         cluster = ClusterFacts(cluster.name, kept, cluster.strategy)
-    return check_capacity_provider(offer, facts, cluster)
+    return check_capacity_provider(offer, facts, cluster, now)
 
 
 def _facts(

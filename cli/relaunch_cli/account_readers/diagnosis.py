@@ -86,13 +86,17 @@ def parts_of_stack(stack: str, access: StackAccess, calls: AccountCalls) -> list
     """Return what can be checked of a stack whatever its definitions are."""
     settings = access.deps.machine_settings
 
+    def provided() -> Iterator[Check]:
+        now = access.deps.clock.now()
+        return capacity_providers.check_providers(access.providers, access.cluster, now, calls)
+
     def joined() -> Iterator[Check]:
         groups = capacity_providers.groups_of(access.providers, access.cluster, calls)
         return machines.check_joined(settings, access.cluster, groups, access.deps.clock.now(), calls)
 
     return [
         Part(f"cluster {access.cluster}", lambda: ecs.check_ecs_cluster(access.cluster, calls)),
-        Part("capacity providers", lambda: capacity_providers.check_providers(access.providers, access.cluster, calls)),
+        Part("capacity providers", provided),
         Part("launch templates", lambda: machines.check_images(settings, calls)),
         Part("subnets", lambda: machines.check_subnets(settings, calls)),
         Part("instances", joined),

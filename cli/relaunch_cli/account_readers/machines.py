@@ -23,6 +23,7 @@ _NO_TEMPLATE = (
 _NO_IMAGE = ("InvalidAMIID.NotFound", "InvalidAMIID.Unavailable", "InvalidAMIID.Malformed")
 _NO_SUBNET = ("InvalidSubnetID.NotFound", "InvalidSubnetID.Malformed")
 _EVERYWHERE = "0.0.0.0/0"
+_HTTPS = 443
 _TARGETS = (
     "GatewayId",
     "NatGatewayId",
@@ -136,18 +137,44 @@ def _endpoints(vpc_id: str, table: Mapping[str, Any], calls: AccountCalls) -> fr
     """Return the services whose endpoints a subnet with this route table uses without being set up for it.
 
     A gateway endpoint is for its route tables; the service's own name leads to an interface endpoint only with private
-    DNS ("Gateway endpoints" and "Access an AWS service using an interface VPC endpoint", AWS PrivateLink).
+    DNS, from every subnet of the VPC, and its security groups must let HTTPS in ("Gateway endpoints" and "Access an AWS
+    service using an interface VPC endpoint", AWS PrivateLink). From where they do is not compared.
     """
     filters = [{"Name": "vpc-id", "Values": [vpc_id]}, {"Name": "vpc-endpoint-state", "Values": ["available"]}]
     found = calls.list("ec2", "describe_vpc_endpoints", "VpcEndpoints", Filters=filters)
-    names = [str(each["ServiceName"]) for each in found if _is_used(each, table)]
+    open_groups = _open_groups({group for each in found for group in _groups_of(each)}, calls)
+    names = [str(each["ServiceName"]) for each in found if _is_used(each, table, open_groups)]
     return frozenset(service for service in ENDPOINTS if any(name.endswith(f".{service}") for name in names))
 
 
-def _is_used(endpoint: Mapping[str, Any], table: Mapping[str, Any]) -> bool:
+def _is_used(endpoint: Mapping[str, Any], table: Mapping[str, Any], open_groups: frozenset[str] | None) -> bool:
     if endpoint.get("VpcEndpointType") == "Gateway":
         return table.get("RouteTableId") in endpoint.get("RouteTableIds", ())
-    return bool(endpoint.get("PrivateDnsEnabled"))
+    groups = _groups_of(endpoint)
+    is_open = open_groups is None or not groups or bool(groups & open_groups)
+    return is_open and bool(endpoint.get("PrivateDnsEnabled"))
+
+
+def _groups_of(endpoint: Mapping[str, Any]) -> set[str]:
+    return {str(each["GroupId"]) for each in endpoint.get("Groups", ())}
+
+
+def _open_groups(group_ids: set[str], calls: AccountCalls) -> frozenset[str] | None:
+    """Return the security groups that let HTTPS in from somewhere; None if they cannot be read."""
+    if not group_ids:
+        return frozenset()
+    wanted = [{"Name": "group-id", "Values": sorted(group_ids)}]
+    found = _or_none(lambda: calls.list("ec2", "describe_security_groups", "SecurityGroups", Filters=wanted))
+    if found is None:
+        return None
+    return frozenset(each["GroupId"] for each in found if any(map(_lets_https_in, each.get("IpPermissions", ()))))
+
+
+def _lets_https_in(rule: Mapping[str, Any]) -> bool:
+    # All protocols have no ports ("IpPermission", EC2 API Reference).
+    if rule.get("IpProtocol") == "-1":
+        return True
+    return rule.get("IpProtocol") == "tcp" and rule.get("FromPort", 0) <= _HTTPS <= rule.get("ToPort", 0)
 
 
 def check_joined(
@@ -160,13 +187,29 @@ def check_joined(
     """
     running = _running(f"tag:{STACK_TAG}", [settings.stack], calls) if settings.stack else {}
     if names := list(groups):
-        running |= _running("tag:aws:autoscaling:groupName", names, calls)
+        launched = _running("tag:aws:autoscaling:groupName", names, calls)
+        pooled = _in_warm_pools(names, launched, calls) if launched else set()
+        running |= {key: instance for key, instance in launched.items() if key not in pooled}
     joined = _joined(cluster, calls) if running else frozenset()
     waiting = {key: instance for key, instance in running.items() if key not in joined}
     if not waiting:
         yield is_ok("instances", f"{len(running)} run, and all are in the cluster")
     for key, instance in waiting.items():
         yield known(f"instance {key}", partial(_check_instance, instance, cluster, now, calls))
+
+
+def _in_warm_pools(names: list[str], launched: Iterable[str], calls: AccountCalls) -> set[str]:
+    """Return the instances that wait in warm pools, and join when they leave them; none if that cannot be read.
+
+    A group does not have those of its pool among its own ("DescribeWarmPool", EC2 Auto Scaling API Reference).
+    """
+    operation = "describe_auto_scaling_groups"
+    found = _or_none(lambda: calls.list("autoscaling", operation, "AutoScalingGroups", AutoScalingGroupNames=names))
+    if not any(each.get("WarmPoolConfiguration") for each in found or ()):
+        return set()
+    members = [instance for each in found or () for instance in each.get("Instances", ())]
+    in_service = {each["InstanceId"] for each in members if not str(each.get("LifecycleState")).startswith("Warmed:")}
+    return set(launched) - in_service
 
 
 def _running(name: str, values: list[str], calls: AccountCalls) -> dict[str, Mapping[str, Any]]:

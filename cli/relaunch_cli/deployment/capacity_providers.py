@@ -15,17 +15,22 @@ from botocore.exceptions import ClientError
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.offerings.instance_types import AmiSystem, ami_kind, ami_parameter, ami_rejection
 from relaunch.core.offerings.zones import zone_ends
+from relaunch.machine_settings import read_tags
+from relaunch.setting_values import InvalidSettingsError
 from relaunch_cli.deployment.change_set import ChangeSets, list_stacks, read_stack
 from relaunch_cli.deployment.findings import Stack
 from relaunch_cli.deployment.machine_parameters import SUBNETS
+from relaunch_cli.deployment.provider_tags import with_tags
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.errors import did_you_mean
 
 PROVIDERS = "Providers"
 """The parameter of a deployment that names them, which no stack has."""
 ENTRIES = "CapacityProviders"
+TAGS = "MachineTags"
 PROVIDER_NAME = "ProviderName"
 """The parameter of a provider's stack that names it and its Auto Scaling group."""
+_KEPT = ("ClusterName", SUBNETS, ENTRIES, TAGS)
 # ECS takes no name that begins so ("CreateCapacityProvider", Amazon ECS API Reference).
 _RESERVED = ("aws", "ecs", "fargate")
 _FORM = re.compile(r"(?P<type>[a-z0-9-]+\.[a-z0-9-]+)/(?P<purchase>spot|on-demand)(:(?P<most>[1-9][0-9]{0,2}))?")
@@ -115,13 +120,17 @@ class ProviderStacks:
     change_sets: ChangeSets
     sleep: Callable[[float], None] = time.sleep
 
-    def deploy(self, wanted: Sequence[WantedProvider], parameters: Mapping[str, str], kept: str) -> Mapping[str, str]:
+    def deploy(
+        self, wanted: Sequence[WantedProvider], parameters: Mapping[str, str], before: Mapping[str, str]
+    ) -> Mapping[str, str]:
         """Deploy and associate them; return the parameters of the application, with them among its capacity providers.
 
-        `parameters` are those of the application, with the outputs of machines; `kept` are the providers it has.
+        `parameters` are those of the application, with the outputs of machines. `before` are those that it has: its
+        cluster, subnets, providers and tags stay, unless they are among the others.
 
         Raises:
-            RefusedError: there is no stack of machines, whose role and security group they have, or a stack failed.
+            RefusedError: there is no stack of machines, whose role and security group they have, a stack failed, or
+                MachineTags has what is no tag.
             ClientError, BotoCoreError: a call failed.
         """
         machines = read_stack(f"{self.stack}-machines", self.change_sets.stacks)
@@ -130,7 +139,12 @@ class ProviderStacks:
                 f"{PROVIDERS} needs the stack {self.stack}-machines, for its role and security group: leave out "
                 "Machines=off"
             )
-        entries = {entry.partition("=")[0]: entry for entry in parameters.get(ENTRIES, kept).split(",") if entry}
+        parameters = {**{name: before[name] for name in _KEPT if name in before}, **parameters}
+        entries = {entry.partition("=")[0]: entry for entry in parameters.get(ENTRIES, "").split(",") if entry}
+        try:
+            template = with_tags(self.template, read_tags(parameters.get(TAGS, ""), TAGS))
+        except InvalidSettingsError as error:
+            raise RefusedError(str(error)) from error
         for each in wanted:
             name = each.name(self.stack)
             values = {
@@ -146,7 +160,7 @@ class ProviderStacks:
                 "ImageId": each.image_parameter,
                 "DiskGiB": machines.outputs["MachineDiskGiB"],
             }
-            made = self.change_sets.deploy(name, self.template, values, read_stack(name, self.change_sets.stacks))
+            made = self.change_sets.deploy(name, template, values, read_stack(name, self.change_sets.stacks))
             entries[each.provider_name(self.stack)] = made.outputs["CapacityProvider"]
         self.associate(parameters["ClusterName"], [each.provider_name(self.stack) for each in wanted], ())
         return {**parameters, ENTRIES: ",".join(entries.values())}

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from relaunch.core.definitions.definition import GITHUB_REPOSITORY_PATTERN
 from relaunch_cli.deployment.account_roles import create_github_provider, create_service_linked_role, read_account_roles
 from relaunch_cli.deployment.application import SamDeploy
-from relaunch_cli.deployment.capacity_providers import ENTRIES, PROVIDERS, ProviderStacks, read_providers
+from relaunch_cli.deployment.capacity_providers import PROVIDERS, ProviderStacks, read_providers
 from relaunch_cli.deployment.change_set import NEVER_MADE, ChangeSets, check_status, read_stack
 from relaunch_cli.deployment.findings import QuotaRequests, Stack, Survey, role_stack_name
 from relaunch_cli.deployment.github_repository import RepositoryIds
@@ -204,8 +204,7 @@ class Deployment:
         if wanted := read_providers(plan.given.get(PROVIDERS, "")):
             providers = ProviderStacks(plan.stack, self.source.capacity_provider, clients.ecs, change_sets)
             before = plan.before[plan.stack].parameters if not plan.is_new else {}
-            # An update that names nothing of a network has that of before.
-            parameters = providers.deploy(wanted, {**_network_of(before), **parameters}, before.get(ENTRIES, ""))
+            parameters = providers.deploy(wanted, parameters, before)
         self._application(plan, parameters, change_sets.stacks)
         return requests
 
@@ -242,10 +241,6 @@ class Deployment:
             self.sam.create(plan.stack, {**parameters, **extra}, stacks)
         else:
             self.sam.update(plan.stack, {**parameters, **extra}, is_confirmed=self.is_confirmed)
-
-
-def _network_of(before: Mapping[str, str]) -> Mapping[str, str]:
-    return {name: before[name] for name in (SUBNETS, "ClusterName") if name in before}
 
 
 def application_parameters(

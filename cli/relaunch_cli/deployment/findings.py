@@ -101,6 +101,13 @@ class Survey:
         return self.given.get(switch, before.get(switch, default)) == "on"
 
     @property
+    def has_providers(self) -> bool:
+        """Whether the application will have capacity providers; `Providers` makes some."""
+        before = self.before[self.stack].parameters if self.stack in self.before else {}
+        named = self.given.get("CapacityProviders", before.get("CapacityProviders", ""))
+        return bool(named or self.given.get("Providers"))
+
+    @property
     def has_topics(self) -> bool:
         """Whether messages of SNS topics start jobs."""
         before = self.before[self.stack].parameters if self.stack in self.before else {}

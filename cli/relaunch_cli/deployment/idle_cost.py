@@ -27,7 +27,7 @@ class IdleCost:
     usd_without_allowances: float
 
 
-def idle_costs(
+def idle_costs(  # noqa: PLR0913 - each part has a price
     *,
     has_machines: bool,
     has_monitoring: bool,
@@ -35,6 +35,7 @@ def idle_costs(
     has_uploads: bool,
     has_notices: bool = False,
     has_topics: bool = False,
+    has_providers: bool = False,
 ) -> Sequence[IdleCost]:
     """Return the items of a deployment; network, cluster, roles, empty buckets and an empty repository cost nothing."""
     queues = _QUEUES + has_uploads + has_notices + has_topics
@@ -50,7 +51,8 @@ def idle_costs(
     if has_webhook:
         items.append(IdleCost("Secrets Manager: the webhook's secret", _USD_PER_SECRET, _USD_PER_SECRET))
     if has_monitoring:
-        alarms = 15 + 2 * has_machines + 2 * has_webhook + has_notices
+        # One of the two of machines is of capacity providers too.
+        alarms = 15 + has_machines + (has_machines or has_providers) + 2 * has_webhook + has_notices
         dashboards = 2 + has_machines
         items += [
             IdleCost(

@@ -169,6 +169,7 @@ def _items(plan: Survey) -> Sequence[IdleCost]:
         has_uploads=plan.is_on("Uploads"),
         has_notices=plan.is_on("Notices"),
         has_topics=plan.has_topics,
+        has_providers=plan.has_providers,
     )
 
 

@@ -253,7 +253,7 @@ def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) 
         machine_queue=SqsMachineQueue(clients.lazy("sqs"), settings.machines.queue_url),
         machine_settings=settings.machines,
         fleet=Ec2Fleet(clients.lazy("ec2"), clients.lazy("ec2", config=SINGLE_SEND_CONFIG), settings.machines.stack),
-        hosts=Ec2Hosts(clients.lazy("ec2")),
+        hosts=Ec2Hosts(clients.lazy("ec2"), [each.name for each in settings.capacity_providers]),
         offerings=_offerings(settings, spot_prices, Ec2Reservations(clients.lazy("ec2"), clock), snapshot, log),
         images=EcrImages(clients.lazy("ecr")),
         patterns=Re2Patterns(),

@@ -43,7 +43,7 @@ def read_machines(values: Mapping[str, str], names: Mapping[str, str]) -> Machin
         instance_role_arn=_instance_role(values, needed[2]),
         disk_gib=whole(values, names["machine_disk"], least=1),
         reservation_ids=_reservations(values, names["reservations"]),
-        tags=_tags(values, names["machine_tags"]),
+        tags=read_tags(values.get(names["machine_tags"], ""), names["machine_tags"]),
     )
 
 
@@ -118,9 +118,14 @@ def _reservations(values: Mapping[str, str], name: str) -> tuple[str, ...]:
     return ids
 
 
-def _tags(values: Mapping[str, str], name: str) -> dict[str, str]:
+def read_tags(text: str, name: str) -> dict[str, str]:
+    """Return the tags of the setting `name`, `KEY=VALUE` separated by commas.
+
+    Raises:
+        InvalidSettingsError: an entry is no tag, a key is taken, or one has two values.
+    """
     tags: dict[str, str] = {}
-    for entry in split(values.get(name, "")):
+    for entry in split(text):
         match = _TAG.fullmatch(entry)
         if match is None:
             raise InvalidSettingsError(

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.checkpoint_bucket import CheckpointGrants
@@ -20,8 +21,10 @@ from relaunch.setting_values import InvalidSettingsError, number, price_cap, req
 _CAPACITY_PROVIDER = re.compile(
     r"(?P<name>[A-Za-z0-9_-]+)=(?P<instance_type>[a-z0-9.-]+)/(?P<purchase>spot|on-demand|reserved)"
     r"(?P<managed>/managed-instances)?(?:/(?P<disk>[1-9][0-9]{0,5})GiB)?"
+    r"(?:/until-(?P<until>20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2})Z)?"
     r"(?:@(?P<zones>[a-z0-9-]+(?:\+[a-z0-9-]+)*))?"
 )
+_END = "2026-12-05T11:30Z"
 # A derived family begins with 237 characters of its source at most, which longer names could share.
 _FAMILY_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,237}\*?")
 _ANY_FAMILY = "any"
@@ -217,8 +220,9 @@ class Settings:
 def parse_capacity_providers(text: str) -> tuple[CapacityProviderOffer, ...]:
     """Parse `name=instance-type/purchase,…`, the format of the stack parameter CapacityProviders.
 
-    `/managed-instances` after the purchase option is for a capacity provider of ECS Managed Instances, and `/200GiB` at
-    the end is the size of the root volume. `@a+b` after all of it are the zones of its group.
+    `/managed-instances` after the purchase option is for a capacity provider of ECS Managed Instances, and `/200GiB`
+    after that is the size of the root volume. `/until-2026-12-05T11:30Z` is when what is reserved ends, and `@a+b`
+    after all of it are the zones of its group.
 
     Raises:
         InvalidSettingsError: an entry is invalid.
@@ -231,18 +235,29 @@ def _parse_capacity_provider(entry: str) -> CapacityProviderOffer:
     if match is None:
         raise InvalidSettingsError(
             f"capacity provider {entry!r} is not name=instance-type/purchase, for example g5-spot=g5.xlarge/spot, "
-            "with /managed-instances behind it for ECS Managed Instances, then the disk, like /200GiB, and last "
-            "the zones of its group, like @a+b"
+            "with /managed-instances behind it for ECS Managed Instances, then the disk, like /200GiB, then the end of "
+            "what is reserved, like /until-2026-12-05T11:30Z, and last the zones of its group, like @a+b"
         )
     disk = match["disk"]
+    purchase = PurchaseOption(match["purchase"])
     return CapacityProviderOffer(
         match["name"],
         match["instance_type"],
-        PurchaseOption(match["purchase"]),
+        purchase,
         is_managed=match["managed"] is not None,
         disk_gib=int(disk) if disk else None,
         zones=tuple(match["zones"].split("+")) if match["zones"] else (),
+        until=_end_of_reserved(entry, match["until"], purchase) if match["until"] else None,
     )
+
+
+def _end_of_reserved(entry: str, text: str, purchase: PurchaseOption) -> datetime:
+    if purchase is not PurchaseOption.RESERVED:
+        raise InvalidSettingsError(f"capacity provider {entry!r}: only what is reserved has an end, it is {purchase}")
+    try:
+        return datetime.fromisoformat(f"{text}+00:00")
+    except ValueError as error:
+        raise InvalidSettingsError(f"capacity provider {entry!r}: {text}Z is no time, for example {_END}") from error
 
 
 def _capacity_providers(

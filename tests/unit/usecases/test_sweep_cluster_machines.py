@@ -5,13 +5,14 @@ from unittest.mock import Mock
 
 import pytest
 
-from fakes.builders import make_capacity_failure
+from fakes.builders import make_capacity_failure, task_id
 from fakes.machine_story import MachineStory
 from fakes.story import MINUTE, Story, machine
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import NodeObservation
 from relaunch.core.lifecycle.metrics import Metric
-from relaunch.ports import TransientError
+from relaunch.core.machines.machine import Resources
+from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.sweep_cluster import IDLE_GRACE, sweep_cluster
 
 
@@ -30,6 +31,66 @@ def test_machines_without_tasks_are_named_once_they_should_be_gone(story):
     assert story.metrics.values(Metric.IDLE_MACHINES) == [1]
     assert story.log.lines[-1][1]["idle_machines"] == [idle.instance_id]
     assert story.job(busy).state is JobState.RUNNING
+
+
+@pytest.mark.parametrize(
+    ("tasks", "daemons", "is_idle"),
+    [
+        pytest.param({1: "service:datadog"}, {"datadog"}, True, id="one daemon"),
+        pytest.param({1: "service:datadog", 2: "service:cwagent"}, {"datadog", "cwagent"}, True, id="two daemons"),
+        pytest.param({1: "service:web"}, {"datadog"}, False, id="a service that the machine is for"),
+        pytest.param({1: "service:datadog", 2: "service:web"}, {"datadog"}, False, id="both"),
+        pytest.param({1: "service:datadog", 2: "family:train"}, {"datadog"}, False, id="a task of somebody"),
+        pytest.param({1: "service:datadog"}, PermanentError("AccessDeniedException"), False, id="may not be read"),
+    ],
+)
+def test_a_daemon_service_keeps_no_machine_busy(story, tasks, daemons, is_idle):
+    served = machine(11)
+    idle = machine(12)
+    for each in (served, idle):
+        story.tasks.instances[each.name] = each
+    for number, group in tasks.items():
+        story.tasks.say(task_id(number), "RUNNING", started_by="ecs-svc/1", group=group, node=served.name)
+    story.tasks.daemon_services = daemons
+    story.clock.advance(IDLE_GRACE)
+
+    sweep = sweep_cluster(story.deps)
+
+    assert sweep.is_complete
+    assert sweep.idle_machines == [idle.instance_id, *([served.instance_id] if is_idle else [])]
+
+
+def test_a_provider_whose_machine_runs_a_daemon_alone_is_free_again(story):
+    failure = make_capacity_failure(
+        at=story.now, until=story.now + timedelta(hours=1), capacity_provider="g5-xlarge-spot", is_queue=True
+    )
+    story.deps.capacity.remember(failure)
+    story.tasks.say(task_id(1), "RUNNING", started_by="ecs-svc/1", group="service:datadog", node=machine().name)
+    served = NodeObservation(
+        machine(),
+        is_active=True,
+        task_count=1,
+        registered_at=story.now - timedelta(hours=1),
+        capacity_provider="g5-xlarge-spot",
+        registered=Resources(gpus=1.0),
+    )
+    story.tasks.list_nodes = lambda: iter([[served]])
+    sweep_cluster(story.deps)
+    assert story.deps.capacity.load_capacity_memory(story.now)
+
+    story.tasks.daemon_services = {"datadog"}
+    sweep_cluster(story.deps)
+
+    assert story.deps.capacity.load_capacity_memory(story.now) == {}
+
+
+def test_services_are_not_asked_for_where_none_runs_alone(story, running_id):
+    story.tasks.find_daemon_services = Mock()
+
+    sweep_cluster(story.deps)
+
+    story.tasks.find_daemon_services.assert_not_called()
+    assert story.job(running_id).state is JobState.RUNNING
 
 
 def let_no_capacity_be_known(story: Story) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from relaunch.core.launches.launch import HostObservation
+    from relaunch.core.machines.events import InstanceObservation
     from relaunch.core.offerings.instance_types import InstanceType
     from relaunch.core.offerings.reservations import Reservation
 
@@ -49,6 +50,14 @@ class HostSource(Protocol):
         Raises:
             TransientError, PermanentError: EC2 does not answer, or access is denied.
         """
+
+    def running_in_groups(self) -> Sequence[InstanceObservation]:
+        """Return the running instances of the groups that are named like capacity providers of the stack.
+
+        Raises:
+            TransientError, PermanentError: EC2 does not answer, or access is denied.
+        """
+        ...
 
 
 class ZoneScoreSource(Protocol):

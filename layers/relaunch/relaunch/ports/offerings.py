@@ -25,7 +25,8 @@ class CapacityProviderOffer:
 
     `is_managed`: it has ECS Managed Instances (`/managed-instances`), not an Auto Scaling group. `disk_gib` is the size
     of the root volume of its instances (`/200GiB`), None if the settings do not have it. `zones` are the ends of the
-    names of its group's zones (`@a+b` for us-east-1a and us-east-1b), empty if the settings do not have them.
+    names of its group's zones (`@a+b` for us-east-1a and us-east-1b), empty if the settings do not have them. `until`
+    is when what it has reserved ends (`/until-2026-12-05T11:30Z`), None if the settings do not say.
     """
 
     name: str
@@ -34,6 +35,7 @@ class CapacityProviderOffer:
     is_managed: bool = False
     disk_gib: int | None = None
     zones: tuple[str, ...] = ()
+    until: datetime | None = None
 
     @property
     def entry(self) -> str:
@@ -41,7 +43,8 @@ class CapacityProviderOffer:
         managed = "/managed-instances" if self.is_managed else ""
         disk = f"/{self.disk_gib}GiB" if self.disk_gib else ""
         zones = f"@{'+'.join(self.zones)}" if self.zones else ""
-        return f"{self.name}={self.instance_type}/{self.purchase}{managed}{disk}{zones}"
+        until = f"/until-{self.until:%Y-%m-%dT%H:%MZ}" if self.until else ""
+        return f"{self.name}={self.instance_type}/{self.purchase}{managed}{disk}{until}{zones}"
 
 
 class OfferingSource(Protocol):

@@ -38,6 +38,10 @@ class TaskTarget(Protocol):
     def list_nodes(self) -> Iterator[Sequence[NodeObservation]]:
         """Yield the nodes, in pages of at most a hundred."""
 
+    def find_daemon_services(self) -> frozenset[str]:
+        """Return the services that run a task on every node, whatever else runs there; see TaskObservation.service."""
+        ...
+
     def find_tasks_of(self, attempt: AttemptKey) -> list[TaskObservation]:
         """Return the tasks of an attempt, those that stopped recently included."""
 

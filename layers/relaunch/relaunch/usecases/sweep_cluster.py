@@ -10,8 +10,9 @@ younger than a grace period are left to their events, and an orphan is described
 may have ended.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.targets import Target
@@ -21,6 +22,7 @@ from relaunch.core.lifecycle.events import TaskSeen
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.lifecycle.orphans import is_orphaned
 from relaunch.core.lifecycle.table import is_news
+from relaunch.core.machines.events import InstanceObservation
 from relaunch.core.machines.living import is_kept_warm
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.ports import JobDependencies, PortError, TaskTarget, TransientError
@@ -32,6 +34,9 @@ from relaunch.usecases.reopen_offerings import reopen_offerings
 GRACE = timedelta(minutes=5)
 # Managed scaling terminates an instance after 15 minutes without a task.
 IDLE_GRACE = timedelta(minutes=30)
+# The user data of groups that `relaunch deploy Providers=...` makes switches an instance off 20 minutes after its boot:
+# until then a sweep of every ten minutes sees it.
+_LEAST_REGISTRATION = timedelta(minutes=10)
 _INTERVAL_MINUTES = 10
 _MAX_LOGGED = 20
 
@@ -41,7 +46,8 @@ class Sweep:
     """The result of a sweep; `is_complete`: there was time for every task.
 
     `away_nodes` are nodes that are no machines of our own and whose agents are disconnected; `unreachable` are the
-    tasks that run there. Nothing that happens to those is told, and they are not ended.
+    tasks that run there. Nothing that happens to those is told, and they are not ended. `service_tasks` are the numbers
+    of tasks of each service, by node.
     """
 
     tasks: int = 0
@@ -51,6 +57,7 @@ class Sweep:
     idle_machines: list[str] = field(default_factory=list)
     away_nodes: set[str] = field(default_factory=set)
     unreachable: list[str] = field(default_factory=list)
+    service_tasks: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     is_complete: bool = True
 
 
@@ -89,25 +96,78 @@ def _sweep(name: Target, sweep: Sweep, has_time: Callable[[], bool], deps: JobDe
     target = deps.targets.named(name)
     suspects: list[TaskObservation] = []
     # The nodes of other targets are nobody's spot instances, and are no expense of Relaunch.
-    machines = _look_at_machines(target, sweep, deps) if name.capabilities.runs_on_ec2 else {}
+    nodes: Sequence[NodeObservation] = ()
+    if name.capabilities.runs_on_ec2:
+        nodes = _look_at_machines(target, sweep, deps)
+        _note_unregistered({seen.node.instance_id for seen in nodes}, deps)
+    machines = {seen.node.name: seen.node for seen in nodes}
     for page in target.list_tasks():
         suspects += _look_at_tasks(page, machines, sweep, has_time, deps)
         if not sweep.is_complete:
             break
+    _look_past_daemons(target, nodes, sweep, deps)
     _stop_orphans(target, suspects, sweep, deps)
 
 
-def _look_at_machines(target: TaskTarget, sweep: Sweep, deps: JobDependencies) -> Mapping[str, Node]:
-    now = deps.clock.now()
-    machines: dict[str, Node] = {}
-    failures = _load_failures(now, deps)
+def _look_at_machines(target: TaskTarget, sweep: Sweep, deps: JobDependencies) -> Sequence[NodeObservation]:
+    nodes: list[NodeObservation] = []
+    failures = _load_failures(deps.clock.now(), deps)
     for page in target.list_nodes():
         _reopen_offerings(failures, page, deps)
         sweep.away_nodes |= note_absent_agents(page, deps)
-        machines.update({seen.node.name: seen.node for seen in page})
-        idle = (seen.node for seen in page if _is_idle(seen, now))
-        sweep.idle_machines += [node.instance_id or node.name for node in idle if not _is_kept_warm(node, now, deps)]
-    return machines
+        nodes += page
+        _note_idle(page, sweep, deps)
+    return nodes
+
+
+def _note_idle(nodes: Iterable[NodeObservation], sweep: Sweep, deps: JobDependencies) -> None:
+    now = deps.clock.now()
+    idle = (seen.node for seen in nodes if _is_idle(seen, now))
+    sweep.idle_machines += [node.instance_id or node.name for node in idle if not _is_kept_warm(node, now, deps)]
+
+
+def _look_past_daemons(
+    target: TaskTarget, nodes: Iterable[NodeObservation], sweep: Sweep, deps: JobDependencies
+) -> None:
+    """Take the nodes that run DAEMON services alone for those without a task.
+
+    A DAEMON service runs wherever there is a node, so that nobody needs a node for it; one of other services does what
+    it is there for. Asked is only if a node has tasks of services alone. Without an answer such nodes count as busy.
+    """
+    served = [seen for seen in nodes if 0 < seen.task_count <= sweep.service_tasks[seen.node.name].total()]
+    try:
+        daemons = target.find_daemon_services() if served else frozenset[str]()
+    except PortError as error:
+        deps.log.decided("postponed", reason=f"looking for machines that run DAEMON services alone: {error}")
+        return
+    free = [replace(seen, task_count=0) for seen in served if not set(sweep.service_tasks[seen.node.name]) - daemons]
+    _note_idle(free, sweep, deps)
+    if free:
+        _reopen_offerings(_load_failures(deps.clock.now(), deps), free, deps)
+
+
+def _note_unregistered(instances_of_nodes: Collection[str], deps: JobDependencies) -> None:
+    """Alert of instances in the groups of capacity providers that are no nodes in the time that their type may take.
+
+    Nothing but an alert ends such an instance sooner: it is its group's, which may only start the next one. An error of
+    EC2 is left to the next sweep.
+    """
+    try:
+        found = [each for each in deps.hosts.running_in_groups() if each.instance_id not in instances_of_nodes]
+    except PortError as error:
+        deps.log.decided("postponed", reason=f"looking for instances that are not registered: {error}")
+        return
+    late = [each for each in found if _is_late(each, deps)]
+    for seen in late:
+        deps.log.decided("not registered", instance_id=seen.instance_id, is_alert=True)
+    if late:
+        deps.metrics.record(MetricDatum(Metric.MACHINE_ALERTS, len(late)))
+
+
+def _is_late(seen: InstanceObservation, deps: JobDependencies) -> bool:
+    instance_type = seen.offering.instance_type if seen.offering else ""
+    bound = max(_LEAST_REGISTRATION, deps.limits.machines.registration_deadline_of(instance_type))
+    return seen.launched_at is not None and deps.clock.now() - seen.launched_at >= bound
 
 
 def _load_failures(now: datetime, deps: JobDependencies) -> Sequence[CapacityFailure]:
@@ -167,6 +227,8 @@ def _look_at_tasks(
     now = deps.clock.now()
     for task in tasks:
         sweep.tasks += 1
+        if task.service and task.node:
+            sweep.service_tasks[task.node][task.service] += 1
         if task.owner is not None and task.phase is TaskPhase.RUNNING and task.node in sweep.away_nodes:
             sweep.unreachable.append(
                 f"{task.owner.job_id}: {task.task_id} on {machines[task.node].instance_id or task.node}"

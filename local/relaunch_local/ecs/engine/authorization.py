@@ -103,5 +103,5 @@ class Authorization:
         return ["*"]
 
 
-_WITH_CLUSTER_KEY = frozenset({"RunTask", "ListTasks", "PutAttributes", *_ON_TASK, *_ON_INSTANCE})
+_WITH_CLUSTER_KEY = frozenset({"RunTask", "ListTasks", "ListServices", "PutAttributes", *_ON_TASK, *_ON_INSTANCE})
 """Actions with the condition key ecs:cluster; the cluster is the resource of others."""

@@ -77,6 +77,10 @@ class Arns:
         """Return the ARN of a container instance, in the long format."""
         return self._ecs(f"container-instance/{cluster}/{instance}")
 
+    def service(self, cluster: str, name: str) -> str:
+        """Return the ARN of a service, in the long format."""
+        return self._ecs(f"service/{cluster}/{name}")
+
     def task_definition(self, family: str, revision: int | str) -> str:
         """Return the ARN of a task definition."""
         return self._ecs(f"task-definition/{family}:{revision}")

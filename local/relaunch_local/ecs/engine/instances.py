@@ -28,6 +28,9 @@ _FREE_HOUR = timedelta(hours=1)
 IMAGE_TAG = "relaunch:image"
 """The tag of the image that user data pulls while the agent starts (infrastructure/user_data)."""
 VPC_ID = "vpc-0a1b2c3d4e5f60718"
+GROUP_TAG = "aws:autoscaling:groupName"
+"""Auto Scaling gives it to the instances of a group, with the group's name."""
+
 TERMINATED_VISIBLE = timedelta(hours=1)
 """How long EC2 describes a terminated instance."""
 
@@ -130,7 +133,7 @@ class Instances:
             group=spec.group,
             provider=spec.provider,
             fleet=spec.fleet,
-            tags=dict(spec.tags),
+            tags=dict(spec.tags) | ({GROUP_TAG: spec.group.spec.name} if spec.group else {}),
             host=spec.host,
             tcp_ports=set(RESERVED_TCP_PORTS),
             agent_connected=True,

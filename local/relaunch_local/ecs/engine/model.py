@@ -277,6 +277,8 @@ class Cluster:
     stopped: dict[str, Task] = field(default_factory=dict)
     """Stopped tasks that can still be described, oldest first."""
     by_started_by: dict[str, dict[str, Task]] = field(default_factory=dict)
+    daemons: dict[str, str] = field(default_factory=dict)
+    """The task definitions of DAEMON services, by service."""
     provisioning_count: int = 0
 
 

@@ -26,6 +26,7 @@ from relaunch_local.ecs.engine.pools import Pools
 from relaunch_local.ecs.engine.queries import Queries
 from relaunch_local.ecs.engine.region import Event, EventBus, Region
 from relaunch_local.ecs.engine.scheduler import Scheduler
+from relaunch_local.ecs.engine.services import Services
 from relaunch_local.ecs.engine.settings import DEFAULT_IMAGE_ID, AutoScalingGroup, Purchase, SimulatorSettings, Timing
 from relaunch_local.ecs.engine.tagging import Tagging
 from relaunch_local.ecs.engine.task_definitions import TaskDefinitions
@@ -105,6 +106,7 @@ class EcsSimulator:
         self.scheduler = Scheduler(
             self.region, self.clusters, self._scaling, self.lifecycle, self.tokens, self.definitions
         )
+        self._services = Services(self.region, self.clusters, self.lifecycle, self.definitions)
         self.queries = Queries(self.region, self.clusters, self.lifecycle)
         permissions = None if authorize is None else Ec2Permissions(arns, authorize)
         self.ec2 = Ec2Offerings(self.region, settings.spot_prices, settings.offerings)
@@ -168,6 +170,10 @@ class EcsSimulator:
             {"cluster": cluster, "capacityProviders": names, "defaultCapacityProviderStrategy": strategy}
         )
         return self.clusters.providers[name]
+
+    def add_daemon_service(self, name: str, task_definition: str, *, cluster: str = "default") -> None:
+        """Run a task of this definition on every container instance of the cluster, those to come included."""
+        self._services.add_daemon(self.clusters.get(cluster), name, task_definition)
 
     def launch_instance(
         self,
@@ -310,6 +316,7 @@ class EcsSimulator:
             "CreateCapacityProvider": self.clusters.create_provider,
             "DescribeCapacityProviders": self.clusters.describe_providers,
             "PutClusterCapacityProviders": self.clusters.put_providers,
+            "ListServices": self._services.list_services,
             "DescribeContainerInstances": self.queries.describe_container_instances,
             "ListContainerInstances": self.queries.list_container_instances,
             "UpdateContainerInstancesState": lambda request: self._change_instances(
@@ -351,6 +358,7 @@ class EcsSimulator:
             self._hosts.watch_idleness(task.instance)
 
     def _instance_registered(self, instance: Instance) -> None:
+        self._services.start_daemons(instance)
         self._offer(instance)
         self._scaling.schedule_scale_in(instance)
 

@@ -18,6 +18,7 @@ _LISTS: Mapping[str, str] = {
     "get_products": "PriceList",
     "list_container_instances": "containerInstanceArns",
     "list_objects_v2": "Contents",
+    "list_services": "serviceArns",
     "list_task_definition_families": "families",
     "list_task_definitions": "taskDefinitionArns",
     "list_tasks": "taskArns",
@@ -27,6 +28,7 @@ _CAMEL_CASE = ("nextToken", "nextToken")
 _TOKENS: Mapping[str, tuple[str, str]] = {
     "list_objects_v2": ("ContinuationToken", "NextContinuationToken"),
     "list_container_instances": _CAMEL_CASE,
+    "list_services": _CAMEL_CASE,
     "list_task_definition_families": _CAMEL_CASE,
     "list_task_definitions": _CAMEL_CASE,
     "list_tasks": _CAMEL_CASE,

@@ -78,8 +78,12 @@ def test_types_that_no_release_describes_are_marked_by_what_is_known_of_them() -
         "p6e-gb200.36xlarge": (144, 4, ("capacity-block",)),
         "trn2u.48xlarge": (192, 16, ("capacity-block",)),
         "trn3.48xlarge": (0, 16, ()),
+        "trn3pd98.3xlarge": (0, 1, ()),
     }
-    assert [name for name, row in load_catalogue().items() if not row.is_listed] == ["trn3.48xlarge"]
+    assert [name for name, row in load_catalogue().items() if not row.is_listed] == [
+        "trn3.48xlarge",
+        "trn3pd98.3xlarge",
+    ]
     assert "EC2 lists no such type yet" in added["trn3.48xlarge"].source
 
 
@@ -139,6 +143,7 @@ def test_nearly_every_type_that_jobs_can_use_has_a_price() -> None:
         "trn2.48xlarge",
         "trn2u.48xlarge",
         "trn3.48xlarge",
+        "trn3pd98.3xlarge",
     }
     assert supported - load_on_demand_prices().usd_per_hour.keys() == unpriced
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from fakes.builders import NOW
 from relaunch.core.checks import Check, Verdict
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.ports import CapacityProviderOffer
@@ -86,7 +87,7 @@ class Account:
 
     def check(self, *offers: CapacityProviderOffer) -> list[Check]:
         calls: Any = self
-        return list(check_providers(offers, "training", calls))
+        return list(check_providers(offers, "training", NOW, calls))
 
 
 LISTED = ("shown",)

@@ -65,7 +65,7 @@ def provider_stacks(stacks: FakeStacks, ecs: Any) -> ProviderStacks:
 def test_a_provider_is_a_stack_with_what_machines_have(stacks: FakeStacks) -> None:
     ecs = FakeEcs("mine", "managed")
     parameters = provider_stacks(stacks, ecs).deploy(
-        read_providers("g5.xlarge/spot:4"), PARAMETERS, "a=g4dn.xlarge/spot"
+        read_providers("g5.xlarge/spot:4"), PARAMETERS, {"CapacityProviders": "a=g4dn.xlarge/spot"}
     )
 
     made = stacks.stacks["relaunch-g5-xlarge-spot"].parameters
@@ -98,7 +98,7 @@ def test_a_stack_whose_name_ecs_keeps_for_itself_has_providers_of_another_name(s
     }
     ecs = FakeEcs()
     deploying = replace(provider_stacks(stacks, ecs), stack=stack)
-    parameters = deploying.deploy(read_providers("g5.xlarge/spot"), PARAMETERS, "")
+    parameters = deploying.deploy(read_providers("g5.xlarge/spot"), PARAMETERS, {})
 
     made = stacks.stacks[name].parameters["ProviderName"]
     assert made == f"relaunch-{name}"
@@ -119,9 +119,9 @@ def test_a_cluster_that_is_not_there_is_told() -> None:
 def test_again_nothing_is_doubled(stacks: FakeStacks) -> None:
     ecs = FakeEcs()
     deploying = provider_stacks(stacks, ecs)
-    first = deploying.deploy(read_providers("g5.xlarge/spot:4"), PARAMETERS, "")
+    first = deploying.deploy(read_providers("g5.xlarge/spot:4"), PARAMETERS, {})
 
-    assert deploying.deploy(read_providers("g5.xlarge/spot:4"), PARAMETERS, first["CapacityProviders"]) == first
+    assert deploying.deploy(read_providers("g5.xlarge/spot:4"), PARAMETERS, first) == first
     assert ecs.present == ["relaunch-g5-xlarge-spot"]
 
 
@@ -132,10 +132,22 @@ def test_neuron_has_an_image_of_its_own() -> None:
     assert wanted.most == 1
 
 
+def test_tags_of_machines_are_in_the_template(stacks: FakeStacks) -> None:
+    deploying = replace(provider_stacks(stacks, FakeEcs()), template=find_source().capacity_provider)
+    kept = deploying.deploy(read_providers("g5.xlarge/spot"), {}, {**PARAMETERS, "MachineTags": "team=vision"})
+
+    assert kept["MachineTags"] == "team=vision"
+
+    made = stacks.stacks["relaunch-g5-xlarge-spot"].template
+    assert made.count('{"Key": "team", "Value": "vision"') == 3
+    with pytest.raises(RefusedError, match="MachineTags: team has two values"):
+        deploying.deploy(read_providers("g5.xlarge/spot"), {**PARAMETERS, "MachineTags": "team=a,team=b"}, {})
+
+
 def test_without_the_stack_of_machines_there_is_no_role(stacks: FakeStacks) -> None:
     del stacks.stacks["relaunch-machines"]
     with pytest.raises(RefusedError, match="needs the stack relaunch-machines"):
-        provider_stacks(stacks, FakeEcs()).deploy(read_providers("g5.xlarge/spot"), PARAMETERS, "")
+        provider_stacks(stacks, FakeEcs()).deploy(read_providers("g5.xlarge/spot"), PARAMETERS, {})
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,20 @@ def test_the_items_are_those_of_the_template(webhook: bool, uploads: bool, notic
     assert ("Secrets Manager: the webhook's secret" in told) == bool(secrets)
 
 
+def test_without_machines_capacity_providers_have_an_alarm_of_theirs() -> None:
+    parts = {"has_monitoring": True, "has_webhook": False, "has_uploads": False}
+    lines = [
+        next(
+            each.what
+            for each in idle_costs(has_machines=machines, has_providers=providers, **parts)
+            if "alarms" in each.what
+        )
+        for machines, providers in ((False, False), (False, True), (True, False), (True, True))
+    ]
+
+    assert [each.split()[1] for each in lines] == ["15", "16", "17", "17"]
+
+
 def test_a_new_deployment_costs_little_more_than_a_dollar() -> None:
     assert costs(webhook=False, uploads=False) == pytest.approx(1.63, abs=0.005)
 

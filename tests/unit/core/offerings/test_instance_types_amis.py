@@ -34,7 +34,8 @@ def test_every_type_that_jobs_can_use_needs_one_kind_of_image() -> None:
 
     neuron = {name for name, kind in kinds.items() if kind is AmiKind.NEURON}
     none = {name for name, kind in kinds.items() if kind is None}
-    assert {name.partition(".")[0] for name in neuron} == {"inf1", "inf2", "trn1", "trn1n", "trn2", "trn2u", "trn3"}
+    trainium = {"trn1", "trn1n", "trn2", "trn2u", "trn3", "trn3pd98"}
+    assert {name.partition(".")[0] for name in neuron} == {"inf1", "inf2", *trainium}
     assert {name.partition(".")[0] for name in none} == {"dl1", "dl2q", "g4ad"}
 
 

@@ -80,6 +80,13 @@ def test_it_is_first_by_expected_cost_too_whose_disk_is_paid_for_anyway() -> Non
             id="full",
         ),
         pytest.param(
+            make_block(is_launchable=False),
+            "its launch status is unlaunchable",
+            False,
+            NOW + 5 * MINUTE,
+            id="UltraServer",
+        ),
+        pytest.param(
             make_block(ends_at=NOW + 50 * MINUTE),
             "is usable until 2026-03-14 09:46 UTC; the job needs 38 minutes of it",
             False,
@@ -98,7 +105,7 @@ def test_a_reservation_that_cannot_be_used_is_rejected_with_the_reason(
 
     (rejected,) = selection.rejected
     assert rejected.filter_name == "reservation"
-    assert rejected.rejection.reason.startswith((str(reservation), "none of"))
+    assert rejected.rejection.reason.startswith((str(reservation), "none of", "EC2 launches"))
     assert reason in rejected.rejection.reason
     assert (selection.is_permanent, selection.retry_at) == (is_permanent, retry_at)
 
@@ -126,6 +133,26 @@ def test_something_must_be_left_of_a_launch_when_the_reservation_ends(
     assert selected(definition, make_reserved(enough)).chosen is not None
     (rejected,) = selected(definition, make_reserved(less)).rejected
     assert rejected.rejection.reason.endswith(f"the job needs {minutes} minutes of it")
+
+
+@pytest.mark.parametrize(
+    ("left", "reason"),
+    [
+        (LEAST, ""),
+        (LEAST - MINUTE, "is usable until 2026-03-14 10:03 UTC; the job needs 38 minutes of it"),
+        (timedelta(0), "ended at 2026-03-14 09:26 UTC, as CapacityProviders says"),
+    ],
+)
+def test_what_a_capacity_provider_has_reserved_is_left_alone_from_its_end_on(left: timedelta, reason: str) -> None:
+    block = offered(A10G, RESERVED, capacity_provider="blocks", price_usd_per_hour=0.0, reserved_until=NOW + left)
+    selection = selected(wanting("reserved-then-spot"), block, offered(A10G, SPOT))
+
+    assert selection.chosen is not None
+    assert (selection.chosen.purchase is RESERVED) == (not reason)
+    assert [each.rejection.reason for each in selection.rejected] == (
+        [f"what its capacity provider has reserved {reason}"] if reason else []
+    )
+    assert [each.rejection.is_permanent for each in selection.rejected] == ([not left] if reason else [])
 
 
 def test_a_reservation_without_an_end_lasts() -> None:

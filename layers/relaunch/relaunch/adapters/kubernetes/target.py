@@ -153,6 +153,10 @@ class KubernetesTarget:
         except PermanentError:
             return
 
+    def find_daemon_services(self) -> frozenset[str]:
+        """Return none: only tasks of Relaunch are listed, and counted on nodes."""
+        return frozenset()
+
     def find_node(self, node: str) -> NodeObservation | None:
         found = (each for page in self.list_nodes() for each in page)
         return next((each for each in found if each.node.name == node), None)

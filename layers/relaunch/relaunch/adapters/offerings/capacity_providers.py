@@ -130,4 +130,5 @@ def _offering(
         placement_score=snapshot.placement_scores.get(provider.instance_type) if is_spot else None,
         is_managed=provider.is_managed,
         disk_gib=provider.disk_gib,
+        reserved_until=provider.until,
     )

@@ -159,7 +159,7 @@ class Offering:
     Prices of ECS Managed Instances contain their fee (core.offerings.managed_instances).
     What is reserved has price 0 but for that, because it is paid for anyway: `reservation` is what a machine of our own
     is launched into, None for other purchase options, and for a capacity provider, whose reservations only ECS or its
-    group knows.
+    group knows: `reserved_until` is when they end, None if the settings do not say.
     """
 
     instance_type: InstanceType
@@ -178,6 +178,7 @@ class Offering:
     disk_gib: int | None = None
     is_own_machine: bool = False
     reservation: Reservation | None = None
+    reserved_until: datetime | None = None
 
     @property
     def key(self) -> "OfferingKey":

@@ -36,7 +36,8 @@ class Reservation:
 
     `total` instances are reserved, of which `available` are free. `ends_at` is None if it lasts until it is cancelled.
     `has_room`: a machine of ours in it has room for another job, whether or not an instance is free.
-    `obstacle` is why no machine of the stack can ever be launched into it, empty if one can.
+    `obstacle` is why no machine of the stack can ever be launched into it, empty if one can. `is_launchable` is whether
+    EC2 launches instances into it now; only those of UltraServers are ever without that.
     """
 
     reservation_id: str
@@ -50,6 +51,7 @@ class Reservation:
     ends_at: datetime | None = None
     obstacle: str = ""
     has_room: bool = False
+    is_launchable: bool = True
 
     def __str__(self) -> str:
         """Return `Capacity Block cr-0123456789abcdef0`."""

@@ -10,6 +10,7 @@ from relaunch.core.offerings.capacity_memory import find_failures
 from relaunch.core.offerings.instance_types import AmiKind, InstanceType, ami_kind, ami_rejection, missing_ami
 from relaunch.core.offerings.offering import CapacityMemory, Offering
 from relaunch.core.offerings.quotas import NO_QUOTAS, Quotas, quota_of
+from relaunch.core.offerings.reservations import TAKEN_BEFORE_END
 from relaunch.core.selection.expected_cost import (
     CHECKPOINT_INTERVAL,
     GP3_USD_PER_GIB_MONTH,
@@ -209,7 +210,7 @@ def check_reservation(criteria: OfferingCriteria, offering: Offering) -> Rejecti
     reservation = offering.reservation
     now = criteria.now
     if reservation is None:
-        return None
+        return _check_end(criteria, offering.reserved_until)
     if reservation.obstacle or reservation.is_over:
         return Rejection(f"{reservation} {reservation.obstacle or f'is {reservation.state}'}")
     again_at = now + _RESERVATION_POLL_INTERVAL
@@ -218,15 +219,32 @@ def check_reservation(criteria: OfferingCriteria, offering: Offering) -> Rejecti
         start = f", and starts {starts_at:%Y-%m-%d %H:%M} UTC" if starts_at else ""
         reason = f"{reservation} is {reservation.state}{start}"
         return Rejection(reason, is_permanent=False, retry_at=max(starts_at or again_at, again_at))
-    until = reservation.usable_until
-    if until is not None and until - now < criteria.least_reserved_time:
-        least = criteria.least_reserved_time // timedelta(minutes=1)
-        reason = f"{reservation} is usable until {until:%Y-%m-%d %H:%M} UTC; the job needs {least} minutes of it"
-        return Rejection(reason, is_permanent=False, retry_at=again_at)
-    if reservation.available <= 0 and not reservation.has_room:
+    if too_short := _check_left(criteria, reservation.usable_until, str(reservation)):
+        return too_short
+    reason = ""
+    if not reservation.is_launchable:
+        reason = f"EC2 launches nothing into {reservation} now: its launch status is unlaunchable"
+    elif reservation.available <= 0 and not reservation.has_room:
         reason = f"none of the {reservation.total} instances of {reservation} is free"
-        return Rejection(reason, is_permanent=False, retry_at=again_at)
-    return None
+    return Rejection(reason, is_permanent=False, retry_at=again_at) if reason else None
+
+
+def _check_end(criteria: OfferingCriteria, ends_at: datetime | None) -> Rejection | None:
+    """Reject what a capacity provider has reserved once it ends, as a Capacity Block does, which others outlast."""
+    if ends_at is None:
+        return None
+    what = "what its capacity provider has reserved"
+    if ends_at <= criteria.now:
+        return Rejection(f"{what} ended at {ends_at:%Y-%m-%d %H:%M} UTC, as CapacityProviders says")
+    return _check_left(criteria, ends_at - TAKEN_BEFORE_END, what)
+
+
+def _check_left(criteria: OfferingCriteria, until: datetime | None, what: str) -> Rejection | None:
+    if until is None or until - criteria.now >= criteria.least_reserved_time:
+        return None
+    least = criteria.least_reserved_time // timedelta(minutes=1)
+    reason = f"{what} is usable until {until:%Y-%m-%d %H:%M} UTC; the job needs {least} minutes of it"
+    return Rejection(reason, is_permanent=False, retry_at=criteria.now + _RESERVATION_POLL_INTERVAL)
 
 
 def check_ami(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:

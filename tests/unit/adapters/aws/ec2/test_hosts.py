@@ -7,9 +7,11 @@ import pytest
 from botocore.stub import Stubber
 
 from fakes.builders import INSTANCE_ID
+from fakes.simulated_region import SimulatedRegion
 from relaunch.adapters.aws.ec2.hosts import Ec2Hosts
 from relaunch.core.launches.launch import HostObservation
 from relaunch.ports import PermanentError, TransientError
+from relaunch_local.ecs import InProcessClient
 
 SERVICE = "ec2"
 AT = datetime(2026, 11, 26, 5, 45, 43, tzinfo=UTC)
@@ -86,3 +88,23 @@ def test_no_answer_is_an_error(client, stubber: Stubber, code: str, error: type[
 
     with pytest.raises(error, match=INSTANCE_ID):
         Ec2Hosts(client).look(INSTANCE_ID, is_spot=False)
+
+
+def test_instances_of_groups_are_listed_by_the_names_of_providers() -> None:
+    region = SimulatedRegion()
+    region.provider("g5-spot")
+    region.provider("g5-other")
+    region.register()
+    region.run("g5-spot")
+    region.run("g5-other")
+    region.clock.advance(600)
+    # In the simulated region a group has a name of its own.
+    groups = ["g5-spot-asg", *(f"group-{number}" for number in range(400))]
+    ec2: Any = InProcessClient(region.simulator, "ec2")
+
+    found = Ec2Hosts(ec2, groups).running_in_groups()
+
+    assert {each.offering.instance_type for each in found if each.offering} == {"g5.xlarge"}
+    assert len(found) == 2
+    assert all(each.launched_at for each in found)
+    assert list(Ec2Hosts(ec2).running_in_groups()) == []

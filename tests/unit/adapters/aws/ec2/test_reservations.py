@@ -54,6 +54,14 @@ def test_a_capacity_reservation_without_an_end_is_read(stubber: Stubber) -> None
     (reservation,) = read(stubber)
 
     assert (reservation.type, reservation.ends_at, reservation.obstacle) == (ReservationType.ON_DEMAND, None, "")
+    assert reservation.is_launchable
+
+
+@pytest.mark.parametrize(("status", "is_launchable"), [("launchable", True), ("unlaunchable", False)])
+def test_one_of_ultraservers_says_whether_instances_are_launched(stubber, status: str, *, is_launchable: bool) -> None:
+    stubber.add_response("describe_capacity_reservations", answer({**BLOCK, "LaunchStatus": status}), ASKED)
+
+    assert read(stubber)[0].is_launchable is is_launchable
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,7 @@ def calls(region: SimulatedRegion) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "RunTask", {"cluster": "c", "taskDefinition": "train", "count": 3, "launchType": "EC2"}
     instances = list(cluster.container_instances)
     yield "ListContainerInstances", {"cluster": "c", "maxResults": 1}
+    yield "ListServices", {"cluster": "c"}
     yield "DescribeContainerInstances", {"cluster": "c", "containerInstances": [*instances, "0" * 32]}
     yield "PutAttributes", {"cluster": "c", "attributes": [ATTRIBUTE | {"targetId": instances[0]}]}
     yield "UpdateContainerInstancesState", {"cluster": "c", "containerInstances": instances, "status": "DRAINING"}

@@ -6,14 +6,16 @@ the User Guide show it as `User initiated (2026-11-26 05:45:43 GMT)`.
 """
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
+from relaunch.adapters.aws.ec2.instances import read_instances
 from relaunch.adapters.aws.errors import aws_errors, error_code
 from relaunch.core.launches.launch import HostObservation
-from relaunch.core.machines.events import InstanceState
+from relaunch.core.machines.events import InstanceObservation, InstanceState
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
@@ -36,11 +38,18 @@ _INTERRUPTED = frozenset(
 )
 
 
-class Ec2Hosts:
-    """Implements HostSource."""
+# Of all filters of a call together ("DescribeInstances").
+_MAX_VALUES = 199
+# Auto Scaling gives it to the instances of a group ("Tag Auto Scaling groups and instances", its User Guide).
+_GROUP_TAG = "aws:autoscaling:groupName"
 
-    def __init__(self, client: "EC2Client") -> None:
+
+class Ec2Hosts:
+    """Implements HostSource; `groups` are the names of capacity providers, and those of the groups made for them."""
+
+    def __init__(self, client: "EC2Client", groups: Sequence[str] = ()) -> None:
         self._client = client
+        self._groups = tuple(groups)
 
     def look(self, instance_id: str, *, is_spot: bool) -> HostObservation:
         with aws_errors(f"looking at {instance_id}"):
@@ -49,6 +58,16 @@ class Ec2Hosts:
             written = _TOLD_AT.search(instance.get("StateTransitionReason", "")) if instance and has_ended else None
             ended_at = datetime.fromisoformat(f"{written[1]}+00:00") if written else None
             return HostObservation(has_ended, ended_at, self._warned_at(instance_id) if is_spot else None)
+
+    def running_in_groups(self) -> Sequence[InstanceObservation]:
+        found: list[InstanceObservation] = []
+        with aws_errors("listing the instances of capacity providers"):
+            for start in range(0, len(self._groups), _MAX_VALUES):
+                groups = list(self._groups[start : start + _MAX_VALUES])
+                named = {f"tag:{_GROUP_TAG}": groups, "instance-state-name": [InstanceState.RUNNING.value]}
+                filters = [{"Name": name, "Values": values} for name, values in named.items()]
+                found += (each for page in read_instances(self._client, Filters=filters) for each in page)
+        return found
 
     def _describe(self, instance_id: str) -> "InstanceTypeDef | None":
         try:

@@ -19,6 +19,8 @@ MAX_AGE = timedelta(seconds=30)
 """How long an answer is used again: the jobs of one batch, which are launched after each other, share it."""
 
 _ABSENT = dict.fromkeys(("InvalidCapacityReservationId.NotFound", "InvalidCapacityReservationId.Malformed"))
+# "CapacityReservation" (API Reference): `launchStatus`, only supported for UltraServers.
+_UNLAUNCHABLE = "unlaunchable"
 _LINUX = "Linux/UNIX"
 
 
@@ -75,6 +77,7 @@ def _reservation(entry: "CapacityReservationTypeDef") -> Reservation:
         starts_at=_utc(entry.get("StartDate")),
         ends_at=_utc(entry.get("EndDate")),
         obstacle=_obstacle(entry),
+        is_launchable=entry.get("LaunchStatus") != _UNLAUNCHABLE,
     )
 
 

@@ -43,6 +43,8 @@ TASK_STATE_CHANGE = "ECS Task State Change"
 MACHINE_STATE_CHANGE = "ECS Container Instance State Change"
 # Whoever is root on a machine may set its attributes.
 _NEURON_COUNT = re.compile(r"[0-9]{1,3}")
+# RunTask refuses such a group ("Group"): the tasks of a service have it.
+_SERVICE = "service:"
 _STOPPED = frozenset({"STOPPED", "DELETED"})
 _PHASES = {
     "PROVISIONING": TaskPhase.PENDING,
@@ -79,6 +81,7 @@ class _Task(_Payload):
     desired_status: str = ""
     version: int = 0
     started_by: str | None = None
+    group: str = ""
     stop_code: str | None = None
     stopped_reason: Words | None = None
     containers: tuple[_Container, ...] = ()
@@ -165,6 +168,7 @@ def observe_task(task: Mapping[str, object]) -> TaskObservation:
             for each in parsed.containers
         },
         node=parsed.container_instance_arn,
+        service=parsed.group.removeprefix(_SERVICE) if parsed.group.startswith(_SERVICE) else "",
         zone=parsed.availability_zone,
         created_at=parsed.created_at,
         started_at=parsed.started_at,

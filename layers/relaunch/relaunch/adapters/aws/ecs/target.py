@@ -37,6 +37,9 @@ def read_remaining_resources(machine: Mapping[str, Any]) -> RemainingResources:
 MAX_DESCRIBED = 100
 """The maximum of DescribeTasks and of DescribeContainerInstances."""
 
+MAX_LISTED = 100
+"""The maximum of ListServices, which answers ten otherwise."""
+
 MAX_REASON_LENGTH = 255
 """Maximum length of the reason of StopTask in characters, documented until 2024."""
 
@@ -115,6 +118,13 @@ class EcsTarget:
                 answer = self._client.describe_container_instances(cluster=self._cluster, containerInstances=arns)
                 _missing_arns(answer.get("failures", ()), doing)
                 yield [observe_container_instance(machine) for machine in answer["containerInstances"]]
+
+    def find_daemon_services(self) -> frozenset[str]:
+        with aws_errors("listing the DAEMON services of the cluster"):
+            pages = read_pages(
+                self._client.list_services, cluster=self._cluster, schedulingStrategy="DAEMON", maxResults=MAX_LISTED
+            )
+            return frozenset(arn.rpartition("/")[2] for page in pages for arn in page["serviceArns"])
 
     def find_tasks_of(self, attempt: AttemptKey) -> list[TaskObservation]:
         # `startedBy` can only be combined with the desired status, which is RUNNING by default.
