@@ -15,6 +15,7 @@ from moto import mock_aws
 from moto.core.models import botocore_stubber
 
 from fakes.repository import REPOSITORY
+from relaunch_local.dynamodb.filters import refuse_keys_in_filters
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -60,7 +61,10 @@ def aws_in_process() -> Iterator[None]:
 def make_client(service: str, *, attempts: int = 1) -> Any:
     """Return a client that sends each call at most `attempts` times."""
     config = Config(retries={"mode": "standard", "total_max_attempts": attempts})
-    return boto3.client(service, region_name=REGION, config=config)  # type: ignore[call-overload]
+    client = boto3.client(service, region_name=REGION, config=config)  # type: ignore[call-overload]
+    if service == "dynamodb":
+        refuse_keys_in_filters(client, _jobs_table_properties())
+    return client
 
 
 def refusal(code: str, *cancellation_reasons: str) -> ClientError:

@@ -26,8 +26,10 @@ from ministack.core.iam_evaluator import (
     resolve_credential,
     resolve_principal,
 )
-from ministack.services import sts
+from ministack.core.responses import error_response_json
+from ministack.services import dynamodb, sts
 
+from relaunch_local.dynamodb.filters import keys_of, refused_filter
 from relaunch_local.iam.calls import CalledAccount, CallPermissions
 from relaunch_local.iam.policies import PolicyDocument
 from relaunch_local.iam.requests import RequestAuthorizer
@@ -62,6 +64,7 @@ def main() -> None:
     calls = CallPermissions(CalledAccount(account, region))
     give_event_keys(calls)
     name_parameter_paths()
+    refuse_keys_in_filters()
     unpacked = Path(tempfile.mkdtemp(prefix="layers-"))
     share_layers(lambda_runtime.Worker, SharedLayers(unpacked, lambda_svc._resolve_layer_zip))  # noqa: SLF001
     guard = RequestGuard(secrets_of(root, account), LOOPBACK_HOSTS.union(hosts))
@@ -183,6 +186,18 @@ def name_parameter_paths() -> None:
         return found
 
     iam_actions.extract_resource_arn = resource_arn
+
+
+def refuse_keys_in_filters() -> None:
+    """Refuse queries whose filter names a key of what they query, as DynamoDB does; MiniStack takes them."""
+    query = dynamodb._query  # noqa: SLF001 - MiniStack has no other place for it
+
+    def checked_query(data: dict[str, Any]) -> Any:
+        table = dynamodb._tables.get(dynamodb._normalize_table_name(data.get("TableName")))  # noqa: SLF001
+        message = refused_filter(data, keys_of(table, data.get("IndexName"))) if table else ""
+        return error_response_json("ValidationException", message, 400) if message else query(data)
+
+    dynamodb._query = checked_query  # noqa: SLF001
 
 
 def identity_of(access_key_id: str, account: str) -> dict[str, str | None]:

@@ -19,6 +19,7 @@ from relaunch.core.jobs.effects import AdmitWaiting, CountRun, LookForWarning, R
 from relaunch.core.machines.machine import Machine
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.spot_runs import SpotRun
+from relaunch_local.dynamodb.filters import refuse_keys_in_filters
 from relaunch_local.simulation.aws.calls import Calls
 from relaunch_local.simulation.aws.clients import CallingClient
 from relaunch_local.simulation.aws.table import Indexes, OnEffect, OnSaved
@@ -97,6 +98,7 @@ class EmulatedTable:
         client: Any = boto3.client("dynamodb", region_name=REGION, endpoint_url=url, config=config)
         self._client = client
         client.create_table(TableName=TABLE, **read_table())
+        refuse_keys_in_filters(client, read_table())
         runtime = calls.runtime
         reporting: Any = CallingClient("dynamodb", _ReportingClient(authorized(client), self._written), calls)
         self.raw = DynamoDbStores(client, TABLE, lambda _seconds: None)

@@ -93,12 +93,13 @@ class DynamoDbJobs(DynamoDbJobListing):
     def _let_expire(self, job: Job) -> None:
         """Set the expiry of all items of a finished job.
 
-        This precedes saving the job; if that fails, both are repeated before the items expire.
+        This precedes saving the job; if that fails, both are repeated before the items expire. The items of the job
+        itself are saved with an expiry of their own; a filter may not leave them out by their key.
         """
         keys = self._table.query(
             "pk = :pk",
-            {":pk": text(items.job_pk(job.job_id)), ":job": text("JOB")},
-            FilterExpression="attribute_not_exists(expires_at) AND NOT begins_with(sk, :job)",
+            {":pk": text(items.job_pk(job.job_id))},
+            FilterExpression="attribute_not_exists(expires_at)",
             ProjectionExpression="pk, sk",
         )
         values = {":expires_at": items.expiry(job)}
@@ -111,6 +112,7 @@ class DynamoDbJobs(DynamoDbJobListing):
                 }
             }
             for each in keys
+            if not each["sk"]["S"].startswith("JOB")
         ]
         for start in range(0, len(updates), MAX_ACTIONS):
             part = updates[start : start + MAX_ACTIONS]

@@ -1,0 +1,1 @@
+"""What DynamoDB refuses, and the emulators of it take."""
