@@ -162,7 +162,7 @@ class TestTable:
         assert table["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}
 
     def test_outlives_the_stack_unless_said_otherwise(self, template: Template) -> None:
-        policy = {"Fn::If": ["KeepsTable", "RetainExceptOnCreate", "Delete"]}
+        policy = {"Fn::If": ["KeepsTable", "Retain", "Delete"]}
         assert template.resources["JobsTable"]["DeletionPolicy"] == policy
         assert template.resources["JobsTable"]["UpdateReplacePolicy"] == "Retain"
         assert template.parameters["TableDeletionPolicy"]["Default"] == "Retain"

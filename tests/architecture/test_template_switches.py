@@ -171,6 +171,7 @@ def test_without_uploads_their_queue_is_not_there(template: Template) -> None:
 
     assert set(with_it.resources) - set(without.resources) == {
         "UploadsQueue",
+        "UploadsQueuePolicy",
         "SubmitJobFunctionUploads",
         "Schedules",
         "SchedulesRole",

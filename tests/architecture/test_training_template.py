@@ -109,6 +109,32 @@ def test_what_exists_is_not_made(training: Template) -> None:
     assert policies.allows("s3:PutObject", "arn:aws:s3:::acme-checkpoints/resnet/step/manifest.json")
 
 
+@pytest.mark.parametrize(
+    ("parameters", "group"),
+    [
+        ({"ClusterName": "ml"}, "/relaunch/ml"),
+        ({"ClusterName": "ml", "TrainingLogGroup": "/relaunch/ml/vision"}, "/relaunch/ml/vision"),
+    ],
+)
+def test_trainings_write_into_the_group_that_is_made_and_people_read_it(
+    training: Template, parameters: dict[str, str], group: str
+) -> None:
+    resources = made(training, **parameters)
+
+    assert resources["LogGroup"]["LogGroupName"] == outputs(training, **parameters)["LogGroupName"] == group
+    stream = f"arn:aws:logs:us-east-1:111122223333:log-group:{group}:log-stream:train/main/1"
+    beside = stream.replace(group, "/relaunch/other")
+    for role, action in (
+        ("ExecutionRole", "logs:CreateLogStream"),
+        ("ExecutionRole", "logs:PutLogEvents"),
+        ("ReaderRole", "logs:GetLogEvents"),
+        ("OperatorRole", "logs:GetLogEvents"),
+    ):
+        policies = RolePolicies(training, role, **parameters)
+        assert policies.allows(action, stream), role
+        assert not policies.allows(action, beside), role
+
+
 def test_the_stack_refuses_a_network_without_zones_and_github_without_a_provider(training: Template) -> None:
     # Rules take other functions than the rest of a template: no Select, Join or If (CloudFormation, "Rules").
     assert set(training.assertions) == {"ANetworkHasZones", "GitHubHasAProvider"}

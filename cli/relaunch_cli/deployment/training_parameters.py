@@ -136,7 +136,7 @@ def _kept_by_removal(
             others = f" (and {', '.join(names[:-1])} not)" if names[1:] else ""
             tell(f"{names[-1]} of an earlier deployment is the bucket for {what} again{others}; {parameter}= makes one")
     if "ExistingLogGroup" not in values:
-        group = f"/relaunch/{values['ClusterName']}"
+        group = values.get(_LOG_GROUP) or f"/relaunch/{values['ClusterName']}"
         found = account.logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"]
         is_there = any(each["logGroupName"] == group for each in found)
         kept["ExistingLogGroup"] = _adopted(f"the log group {group}", tell, is_there=is_there)

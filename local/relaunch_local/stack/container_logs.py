@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from relaunch_local.ecs import LogTarget
+from relaunch_local.ecs import LogTarget, ProcessStartError
 from relaunch_local.stack.emulator import Emulator
 
 logger = logging.getLogger(__name__)
@@ -34,10 +34,26 @@ class ContainerLogs:
     def __init__(self, emulator: Emulator) -> None:
         """Start the thread that sends to the emulator."""
         self._logs = emulator.client("logs")
-        self._streams: set[LogTarget] = set()
         self._queue: queue.Queue[LogLine | None] = queue.Queue()
         self._thread = threading.Thread(target=self._run, name="container-logs", daemon=True)
         self._thread.start()
+
+    def open(self, target: LogTarget | None) -> None:
+        """Create the log stream of a container that is about to start, as the awslogs driver does; it makes no group.
+
+        Raises:
+            ProcessStartError: the log group does not exist.
+        """
+        if target is None:
+            return
+        with suppress(self._logs.exceptions.ResourceAlreadyExistsException):
+            try:
+                self._logs.create_log_stream(logGroupName=target.group, logStreamName=target.stream)
+            except self._logs.exceptions.ResourceNotFoundException as error:
+                raise ProcessStartError(
+                    "failed to initialize logging driver: failed to create Cloudwatch log stream: "
+                    "ResourceNotFoundException: The specified log group does not exist."
+                ) from error
 
     def write(self, target: LogTarget | None, timestamp: int, text: str) -> None:
         """Queue a line; empty lines, which CloudWatch Logs rejects, are dropped."""
@@ -75,7 +91,6 @@ class ContainerLogs:
             by_target[line.target].append(line)
         for target, batch in by_target.items():
             try:
-                self._create_stream(target)
                 self._logs.put_log_events(
                     logGroupName=target.group,
                     logStreamName=target.stream,
@@ -83,13 +98,3 @@ class ContainerLogs:
                 )
             except (ClientError, BotoCoreError):
                 logger.exception("sending the output of %s", target.stream)
-
-    def _create_stream(self, target: LogTarget) -> None:
-        if target in self._streams:
-            return
-        exists = self._logs.exceptions.ResourceAlreadyExistsException
-        with suppress(exists):
-            self._logs.create_log_group(logGroupName=target.group)
-        with suppress(exists):
-            self._logs.create_log_stream(logGroupName=target.group, logStreamName=target.stream)
-        self._streams.add(target)

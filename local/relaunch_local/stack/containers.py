@@ -21,6 +21,9 @@ EXAMPLES = REPOSITORY / "examples"
 class LogSink(Protocol):
     """Takes the output of containers, from any thread."""
 
+    def open(self, target: LogTarget | None) -> None:
+        """Prepare for the output of a container; raises ProcessStartError if there is no place for it."""
+
     def write(self, target: LogTarget | None, timestamp: int, text: str) -> None:
         """Take a line; `timestamp` is in milliseconds since the epoch."""
 
@@ -64,8 +67,9 @@ class Containers:
         self._logs = logs
 
     def start(self, spec: ProcessSpec) -> ProcessHandle:
-        if self._environment is None:
+        if self._environment is None or self._logs is None:
             raise ProcessStartError("the local world is still being set up")
+        self._logs.open(spec.log_target)
         image = self._find_image(spec.image)
         if image is None:
             raise ProcessStartError(f"nothing was pushed as {spec.image}: `relaunch local push` does that")

@@ -173,7 +173,7 @@ class _Turn:
     def _pause(self, outcome: Postponed, before: ReceiverPause | None, notice: Notice) -> datetime:
         """Leave the receiver alone, in every function; return until when.
 
-        What it told another function meanwhile stands if that is a longer pause.
+        A longer pause that another function has saved meanwhile stands.
         """
         now = self._deps.clock.now()
         reason = outcome.reason[:_MAX_REASON]
@@ -189,7 +189,9 @@ class _Turn:
                 before = self._deps.notice_records.load_pause(self._name)
                 if before is None or before.until < until:
                     continue
-                until, since, is_alert = before.until, before.since, False
+                until = before.until
+                since = before.since
+                is_alert = False
             facts = self._facts(notice) | {"reason": reason, "since": since.isoformat(), "is_alert": is_alert or None}
             self._deps.log.decided("notice postponed", **facts)
             return until

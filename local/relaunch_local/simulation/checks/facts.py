@@ -85,8 +85,8 @@ class AccountFacts:
     _placed_at: dict[str, datetime] = field(default_factory=dict)
     _notices: dict[str, list[tuple[datetime, bool]]] = field(default_factory=lambda: defaultdict(list))
     _handled: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))
-    retirement_told_at: dict[str, datetime] = field(default_factory=dict)
-    """By instance: when a function first handled an event by which AWS will retire it."""
+    retirement_known_at: dict[str, datetime] = field(default_factory=dict)
+    """By instance: when a function first handled an event that AWS will retire it."""
     _told: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
     """By instance: when EC2 first gave a warning that a function handled, and when it had."""
 
@@ -135,7 +135,7 @@ class AccountFacts:
             if detail.get("containerInstanceArn") and is_described:
                 self._placed_at.setdefault(detail["taskArn"], now)
         elif function == "observe_capacity" and _RETIREMENT in body:
-            self.retirement_told_at.setdefault(json.loads(body)["resources"][0], now)
+            self.retirement_known_at.setdefault(json.loads(body)["resources"][0], now)
         elif function == "observe_capacity" and _WARNING in body:
             event = json.loads(body)
             self._handled[event["detail"]["instance-id"]].append(_time_of(event))
@@ -168,7 +168,7 @@ class AccountFacts:
                 self._told_by_request.setdefault(each["InstanceId"], told)
 
     def was_placed(self, task_arn: str) -> bool:
-        """Return whether the application was told on which instance a task is, while ECS described that."""
+        """Return whether the application knew on which instance a task is, while ECS described that."""
         return task_arn in self._placed_at
 
     def was_told_by_request(self, task_arn: str, until: datetime) -> bool:

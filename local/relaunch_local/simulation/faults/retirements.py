@@ -11,6 +11,7 @@ _CODES = (
     "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED",
     "AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED",
     "AWS_EC2_INSTANCE_STOP_SCHEDULED",
+    "AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_EXPEDITED",
 )
 _SHARE = 0.15
 # The sweep of stops, a save of the training, and functions that fail meanwhile.
@@ -70,16 +71,16 @@ class Retirements:
         later(minutes * 60.0 + 60.0, lambda: self._publish(host, code, starts_at, "closed"))
 
     def _retire(self, host: Instance) -> None:
-        """Stop the instance, which nothing runs on any more if somebody was told in time."""
+        """Stop the instance, which nothing runs on any more if somebody knew in time."""
         if not host.is_alive:
             return
         account = self._account
         now = account.clock.now()
-        told_at = account.facts.retirement_told_at.get(host.instance_id, now)
-        is_told = now - told_at > _TIME_TO_LEAVE + account.facts.outage_time(told_at, now)
+        known_at = account.facts.retirement_known_at.get(host.instance_id, now)
+        is_known = now - known_at > _TIME_TO_LEAVE + account.facts.outage_time(known_at, now)
         tasks = ", ".join(each.arn[-6:] for each in host.tasks.values() if each.last_status is LastStatus.RUNNING)
-        message = f"{host.instance_id}, known at {told_at:%H:%M:%S}: {tasks}"
-        account.invariants.check("no task runs on an instance when AWS retires it", not (is_told and tasks), message)
+        message = f"{host.instance_id}, known at {known_at:%H:%M:%S}: {tasks}"
+        account.invariants.check("no task runs on an instance when AWS retires it", not (is_known and tasks), message)
         account.simulator.instances.terminate(host, StateReason.SCHEDULED_STOP)
 
     def _publish(self, host: Instance, code: str, starts_at: datetime, status: str) -> None:

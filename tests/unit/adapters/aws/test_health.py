@@ -41,7 +41,18 @@ def test_a_date_in_another_zone_is_read_and_without_one_it_may_be_now(text: str,
     assert news.ends_at == ends_at
 
 
-@pytest.mark.parametrize("detail", [{"statusCode": "closed"}, {"affectedEntities": []}])
+def test_what_is_maintained_besides_instances_is_left_out() -> None:
+    entities = [{"entityValue": each} for each in ("vol-0a", INSTANCE_ID, "h-0a")]
+    news = parse_health_event(event(affectedEntities=entities))
+
+    assert news is not None
+    assert news.instance_ids == (INSTANCE_ID,)
+
+
+@pytest.mark.parametrize(
+    "detail",
+    [{"statusCode": "closed"}, {"affectedEntities": []}, {"affectedEntities": [{"entityValue": "vol-0a"}, {}]}],
+)
 def test_what_is_over_or_names_no_instance_concerns_nobody(detail: Any) -> None:
     assert parse_health_event(event(**detail)) is None
 
@@ -50,7 +61,6 @@ def test_other_events_concern_nobody() -> None:
     assert parse_health_event({"detail-type": "EC2 Instance Rebalance Recommendation"}) is None
 
 
-@pytest.mark.parametrize("detail", [{"affectedEntities": [{"entityValue": "vol-0a"}]}, {"affectedEntities": "i-0a"}])
-def test_what_names_no_instances_is_a_permanent_error(detail: Any) -> None:
+def test_what_cannot_be_read_is_a_permanent_error() -> None:
     with pytest.raises(PermanentError, match="reading an event from AWS Health"):
-        parse_health_event(event(**detail))
+        parse_health_event(event(affectedEntities="i-0a"))

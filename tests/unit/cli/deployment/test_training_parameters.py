@@ -68,6 +68,16 @@ def test_what_a_removal_kept_is_used_again_unless_something_else_is_named(accoun
     assert notes_of_named == []
 
 
+def test_the_log_group_that_is_used_again_is_that_of_this_stack(account: Account) -> None:
+    account.logs.create_log_group(logGroupName="/relaunch/shared")
+    values, _ = parameters(account, ClusterName="shared")
+    account.logs.create_log_group(logGroupName=values["TrainingLogGroup"])
+    again, notes = parameters(account, ClusterName="shared")
+
+    assert (values["ExistingLogGroup"], again["ExistingLogGroup"]) == ("false", "true")
+    assert "the log group /relaunch/shared/relaunch exists already, and is used as it is" in notes
+
+
 def test_of_several_buckets_the_newest_is_used(account: Account) -> None:
     class S3:
         meta = account.s3.meta

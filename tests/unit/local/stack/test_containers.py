@@ -24,6 +24,9 @@ class Account:
     def environment(self) -> dict[str, str]:
         return {}
 
+    def open(self, _target: LogTarget | None) -> None:
+        pass
+
     def write(self, _target: LogTarget | None, _timestamp: int, text: str) -> None:
         self.lines.put(text)
 

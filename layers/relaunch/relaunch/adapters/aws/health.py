@@ -1,10 +1,11 @@
-"""Events of AWS Health about EC2 instances that AWS will retire, stop or reboot.
+"""Events of AWS Health about EC2 instances that AWS will retire, stop, reboot or maintain.
 
 "Reference: AWS Health events Amazon EventBridge schema" (AWS Health User Guide; a sample in
 events/aws.health.instance-retirement.json). Health sends an event at least once and again when something about it
 changes, also when it is over, as `closed`.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -15,11 +16,11 @@ from relaunch.adapters.validation import Timestamp, permanent_if_invalid
 from relaunch.core.launches.launch import InstancesRetiring
 
 _DETAIL_TYPE = "AWS Health Event"
-_INSTANCE = r"^i-[0-9a-f]+$"
+_INSTANCE = re.compile(r"i-[0-9a-f]+")
 
 
 class _Entity(BaseModel, extra="ignore", frozen=True):
-    value: str = Field(alias="entityValue", pattern=_INSTANCE)
+    value: str = Field("", alias="entityValue")
 
 
 class _Detail(BaseModel, extra="ignore", frozen=True):
@@ -39,15 +40,16 @@ def parse_health_event(event: Mapping[str, object]) -> InstancesRetiring | None:
     Without a date that can be read the end may come at any time: it counts as the event's own.
 
     Raises:
-        PermanentError: the event names something else than instances, or has no time.
+        PermanentError: the event cannot be read, or has no time.
     """
     if event.get("detail-type") != _DETAIL_TYPE:
         return None
     with permanent_if_invalid("reading an event from AWS Health"):
         parsed = _Event.model_validate(event)
-    if parsed.detail.status == "closed" or not parsed.detail.entities:
+    # Maintenance may be of a host, or of a subnet's network, too.
+    instance_ids = tuple(each.value for each in parsed.detail.entities if _INSTANCE.fullmatch(each.value))
+    if parsed.detail.status == "closed" or not instance_ids:
         return None
-    instance_ids = tuple(each.value for each in parsed.detail.entities)
     ends_at = _read_date(parsed.detail.start_time) or parsed.time
     return InstancesRetiring(instance_ids, parsed.time, max(ends_at, parsed.time))
 
