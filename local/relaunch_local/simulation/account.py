@@ -198,6 +198,7 @@ class SimulatedAccount(CheckedWrites):
             machines.first_terminations,
             self.invariants.tasks,
             self.useless.tried,
+            machines.claimed,
         )
         self.failed_tasks = FailedTasks(check, self.facts, machines.hosts, machines.terminations)
 

@@ -61,6 +61,8 @@ class MachineInvariants:
     _failed_at: Mapping[str, Sequence[datetime]]
     machines: dict[str, Machine] = field(default_factory=dict)
     """The machines as they were saved last."""
+    claimed: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """By machine: the jobs that ever claimed it."""
     hosts: dict[str, Instance] = field(default_factory=dict)
     """Every instance that EC2 Fleet launched, those that ended included."""
     bills: dict[str, BillLine] = field(default_factory=dict)
@@ -104,6 +106,7 @@ class MachineInvariants:
         """Check a machine that was created or saved, after everything that was saved with it."""
         before = self.machines.get(machine.machine_id)
         self.machines[machine.machine_id] = machine
+        self.claimed[machine.machine_id].update(each.job_id for each in machine.claims)
         if self._claimants(machine) or (before is not None and self._claimants(before)):
             self._claimed_at[machine.machine_id] = self._clock.now()
         if machine.warned_at is not None:

@@ -4,15 +4,15 @@ It is compared with EC2's bill, of which no record of the application is believe
 pays for a machine while it has it, by EC2's word that there is one, at the price that it was told before.
 
 Nobody says what a machine cost of which EC2 said that it launched none, and had: the job got another one before a sweep
-found it; nor what one cost that another job had claimed, too, and was refused a task on: when the first job leaves it,
-the other one may have used it, for all that is known. Neither does a job pay while a machine is kept warm for others,
+found it; nor what one cost that another job had claimed, too: when the first job leaves it, the other one may have used
+it, for all that is known. Neither does a job pay while a machine is kept warm for others,
 or is not ended although EC2 was asked to, nor for one without a price. One that EC2 warned of in its first hour is left
 to it, which bills nothing then, unless it lets the machine run on; one that it interrupts in its first hour without a
 word is free, too. A job whose RunTask was unanswered in an outage does not know that a task was on its machine.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -54,6 +54,8 @@ class UselessCost:
     """By job and task: ECS's latest state."""
     tried: Mapping[str, Collection[str]]
     """By instance: the jobs whose task ECS placed nothing of there, refused to, or was refused its start."""
+    claimed: Mapping[str, Set[str]]
+    """By machine: the jobs that claimed it, as it was saved."""
 
     def check_jobs(
         self,
@@ -88,7 +90,7 @@ class UselessCost:
     def _least(self, host: Instance, job: Job) -> float:
         warned_at = self.facts.warned_at(host.instance_id)
         is_left = warned_at is not None and warned_at - host.launched_at < _HOUR and host.purchase is Purchase.SPOT
-        is_shared = any(each != host.tags[JOB_TAG] for each in self.tried[host.instance_id])
+        is_shared = bool(self.claimed[host.tags.get(MACHINE_TAG, "")] - {host.tags[JOB_TAG]})
         if host.tags.get(MACHINE_TAG) in self.misled or self.bills[host.instance_id].is_free or is_left or is_shared:
             return 0.0
         end = self._ended_at(host)
