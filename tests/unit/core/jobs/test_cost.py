@@ -1,17 +1,21 @@
 """What a job has cost so far, by the job and by its summary."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from fakes.builders import NOW, make_attempt, make_placement, make_running_attempt, make_running_job
-from relaunch.core.jobs.attempt import Placement, Stop, StopKind
+from relaunch.core.jobs.attempt import HeldStop, Placement, Stop, StopKind
 from relaunch.core.jobs.cost import HourlyPrice, attempt_price, cost_so_far, running_task, summarize_job
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import CostBasis, RunningTask
 
 LATER = NOW + timedelta(hours=2)
 STOPPED = make_running_attempt(stop=Stop(StopKind.SUCCESS, NOW))
+HELD = make_running_attempt(
+    held=HeldStop(Stop(StopKind.SUCCESS, NOW + timedelta(hours=1)), NOW, StopKind.HOST_LOST, StopKind.SUCCESS)
+)
 LIMIT = make_running_attempt(placement=make_placement(is_price_limit=True))
 
 
@@ -20,6 +24,19 @@ LIMIT = make_running_attempt(placement=make_placement(is_price_limit=True))
     [
         pytest.param(make_running_job(cost_usd=1.0), 1.8, CostBasis.PRICE, id="runs"),
         pytest.param(make_running_job(cost_usd=1.0, attempt=STOPPED), 1.0, CostBasis.PRICE, id="stopped"),
+        pytest.param(make_running_job(cost_usd=1.0, attempt=HELD), 1.4, CostBasis.PRICE, id="ended-without-a-verdict"),
+        pytest.param(
+            make_running_job(cost_usd=1.0, attempt=replace(HELD, placement=LIMIT.placement)),
+            1.4,
+            CostBasis.LIMIT,
+            id="ended-at-a-limit",
+        ),
+        pytest.param(
+            make_running_job(cost_usd=1.0, attempt=replace(LIMIT, held=HELD.held, started_at=None)),
+            1.0,
+            CostBasis.PRICE,
+            id="never-started",
+        ),
         pytest.param(make_running_job(cost_usd=1.0, attempt=None), 1.0, CostBasis.PRICE, id="no-attempt"),
         pytest.param(
             make_running_job(cost_usd=1.0, attempt=make_running_attempt(started_at=None)),

@@ -239,10 +239,7 @@ class Job:
     def run_time(self, now: datetime) -> timedelta:
         """Return the running time of the tasks, including the current one."""
         ended = timedelta(seconds=self.totals.run_seconds)
-        attempt = self.attempt
-        if attempt is None or attempt.started_at is None or attempt.stop is not None:
-            return ended
-        return ended + (now - attempt.started_at)
+        return ended if self.attempt is None else ended + self.attempt.run_time(now)
 
     def held_back_time(self, now: datetime) -> timedelta:
         """Return how long the job has waited, since it first ran, for what is no capacity.
