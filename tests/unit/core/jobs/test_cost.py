@@ -1,6 +1,5 @@
 """What a job has cost so far, by the job and by its summary."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -13,9 +12,6 @@ from relaunch.core.jobs.state import CostBasis, RunningTask
 
 LATER = NOW + timedelta(hours=2)
 STOPPED = make_running_attempt(stop=Stop(StopKind.SUCCESS, NOW))
-HELD = make_running_attempt(
-    held=HeldStop(Stop(StopKind.SUCCESS, NOW + timedelta(hours=1)), NOW, StopKind.HOST_LOST, StopKind.SUCCESS)
-)
 LIMIT = make_running_attempt(placement=make_placement(is_price_limit=True))
 
 
@@ -24,19 +20,6 @@ LIMIT = make_running_attempt(placement=make_placement(is_price_limit=True))
     [
         pytest.param(make_running_job(cost_usd=1.0), 1.8, CostBasis.PRICE, id="runs"),
         pytest.param(make_running_job(cost_usd=1.0, attempt=STOPPED), 1.0, CostBasis.PRICE, id="stopped"),
-        pytest.param(make_running_job(cost_usd=1.0, attempt=HELD), 1.4, CostBasis.PRICE, id="ended-without-a-verdict"),
-        pytest.param(
-            make_running_job(cost_usd=1.0, attempt=replace(HELD, placement=LIMIT.placement)),
-            1.4,
-            CostBasis.LIMIT,
-            id="ended-at-a-limit",
-        ),
-        pytest.param(
-            make_running_job(cost_usd=1.0, attempt=replace(LIMIT, held=HELD.held, started_at=None)),
-            1.0,
-            CostBasis.PRICE,
-            id="never-started",
-        ),
         pytest.param(make_running_job(cost_usd=1.0, attempt=None), 1.0, CostBasis.PRICE, id="no-attempt"),
         pytest.param(
             make_running_job(cost_usd=1.0, attempt=make_running_attempt(started_at=None)),
@@ -53,6 +36,13 @@ LIMIT = make_running_attempt(placement=make_placement(is_price_limit=True))
 def test_the_running_task_is_included_in_the_job_and_in_its_summary(job: Job, usd: float, basis: CostBasis) -> None:
     assert cost_so_far(job, LATER) == (pytest.approx(usd), basis)
     assert cost_so_far(summarize_job(job), LATER) == (pytest.approx(usd), basis)
+
+
+def test_a_task_whose_program_has_ended_costs_no_more_while_its_verdict_waits() -> None:
+    stop = Stop(StopKind.SUCCESS, NOW + timedelta(hours=1))
+    held = make_running_attempt(held=HeldStop(stop, stop.at, StopKind.HOST_LOST, StopKind.SUCCESS))
+
+    assert cost_so_far(make_running_job(attempt=held), LATER) == (pytest.approx(0.4), CostBasis.PRICE)
 
 
 def test_a_task_runs_since_it_started_at_the_price_of_its_placement() -> None:

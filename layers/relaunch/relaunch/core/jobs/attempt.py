@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 
 from relaunch.core.definitions.accelerator import PurchaseOption
@@ -219,14 +219,6 @@ class Attempt:
     def is_number_used(self) -> bool:
         """Return whether the number is used up: the task started, or it is unknown whether it did."""
         return self.started_at is not None or self.placement.is_lost
-
-    def run_time(self, now: datetime) -> timedelta:
-        """Return for how long its task has run; zero if it did not start, or the job's totals have it."""
-        if self.started_at is None or self.stop is not None:
-            return timedelta(0)
-        # The verdict may wait for longer than the program ran. ECS's clock may be ahead.
-        until = now if self.held is None else self.held.stop.at
-        return max(until - self.started_at, timedelta(0))
 
 
 @dataclass(frozen=True, slots=True, order=True)

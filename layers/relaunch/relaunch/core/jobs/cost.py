@@ -39,27 +39,20 @@ def attempt_price(attempt: Attempt) -> HourlyPrice:
 def running_task(job: Job) -> RunningTask | None:
     """Return the task that runs, None if none does."""
     attempt = job.attempt
-    if attempt is None or attempt.started_at is None or attempt.stop is not None or attempt.held is not None:
+    if attempt is None or attempt.started_at is None or attempt.stop is not None:
         return None
     price = attempt_price(attempt)
     return RunningTask(attempt.started_at, price.usd_per_hour, price.basis)
 
 
-def _held_cost(job: Job) -> tuple[float, float, CostBasis]:
-    """Return seconds and cost of a task whose program has ended and whose stop is not counted yet, or none."""
-    attempt = job.attempt
-    if attempt is None or attempt.held is None:
-        return 0.0, 0.0, CostBasis.PRICE
-    ran = attempt.run_time(attempt.held.stop.at).total_seconds()
-    price = attempt_price(attempt)
-    return ran, ran / 3600 * price.usd_per_hour, price.basis if ran else CostBasis.PRICE
-
-
 def cost_so_far(job: Job | JobSummary, now: datetime) -> tuple[float, CostBasis]:
     """Return what a job has cost in USD, and what that rests on.
 
-    That is its tasks, and the machines that were requested for it and never ran one, from launch to end.
+    That is its tasks, and the machines that were requested for it and never ran one, from launch to end. A task whose
+    program has ended costs no more while its verdict waits; of a summary, which does not say so, it does.
     """
+    if isinstance(job, Job) and job.attempt is not None and job.attempt.held is not None:
+        now = min(now, job.attempt.held.stop.at)
     summary = job if isinstance(job, JobSummary) else summarize_job(job)
     running = summary.running
     ended_usd = summary.cost_usd + summary.useless_machines_usd
@@ -73,7 +66,6 @@ def cost_so_far(job: Job | JobSummary, now: datetime) -> tuple[float, CostBasis]
 def summarize_job(job: Job) -> JobSummary:
     """Return the summary of a job."""
     attempt = job.attempt
-    held_seconds, held_usd, basis = _held_cost(job)
     return JobSummary(
         job_id=job.job_id,
         definition=job.definition.name,
@@ -85,11 +77,11 @@ def summarize_job(job: Job) -> JobSummary:
         offering=attempt.placement.offering if attempt else None,
         interruptions=job.totals.interruptions,
         failures=job.totals.failures,
-        run_seconds=job.totals.run_seconds + held_seconds,
-        cost_usd=job.totals.cost_usd + held_usd,
+        run_seconds=job.totals.run_seconds,
+        cost_usd=job.totals.cost_usd,
         trigger=job.trigger.summary,
         ended_at=job.ended_at,
-        cost_basis=job.totals.cost_basis.plus(basis),
+        cost_basis=job.totals.cost_basis,
         machine_id=job.machine_id,
         running=running_task(job),
         state_since=job.state_since,

@@ -239,7 +239,12 @@ class Job:
     def run_time(self, now: datetime) -> timedelta:
         """Return the running time of the tasks, including the current one."""
         ended = timedelta(seconds=self.totals.run_seconds)
-        return ended if self.attempt is None else ended + self.attempt.run_time(now)
+        attempt = self.attempt
+        if attempt is None or attempt.started_at is None or attempt.stop is not None:
+            return ended
+        # Its verdict may wait for longer than its program ran. ECS's clock may be ahead.
+        until = now if attempt.held is None else max(attempt.held.stop.at, attempt.started_at)
+        return ended + (until - attempt.started_at)
 
     def held_back_time(self, now: datetime) -> timedelta:
         """Return how long the job has waited, since it first ran, for what is no capacity.

@@ -108,7 +108,7 @@ class RunningTask:
 
 @dataclass(frozen=True, slots=True)
 class JobSummary:
-    """What `relaunch ps` shows of a job; `run_seconds` and `cost_usd` are without a task whose program runs.
+    """What `relaunch ps` shows of a job; `run_seconds` and `cost_usd` are without the running task.
 
     `useless_machines_usd` is what machines cost that were requested for it and never ran a task. `machine_id` is the
     machine of our own that it waits for, or that its next task is to run on. `running` is None of a job without a
