@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import NOW, make_attempt, make_placement, make_running_attempt, make_running_job
-from relaunch.core.jobs.attempt import HeldStop, Placement, Stop, StopKind
+from relaunch.core.jobs.attempt import Placement, Stop, StopKind
 from relaunch.core.jobs.cost import HourlyPrice, attempt_price, cost_so_far, running_task, summarize_job
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import CostBasis, RunningTask
@@ -38,11 +38,10 @@ def test_the_running_task_is_included_in_the_job_and_in_its_summary(job: Job, us
     assert cost_so_far(summarize_job(job), LATER) == (pytest.approx(usd), basis)
 
 
-def test_a_task_whose_program_has_ended_costs_no_more_while_its_verdict_waits() -> None:
-    stop = Stop(StopKind.SUCCESS, NOW + timedelta(hours=1))
-    held = make_running_attempt(held=HeldStop(stop, stop.at, StopKind.HOST_LOST, StopKind.SUCCESS))
+def test_a_task_whose_program_has_ended_costs_no_more_until_its_end_is_counted() -> None:
+    ended = make_running_attempt(program_ended_at=NOW + timedelta(hours=1))
 
-    assert cost_so_far(make_running_job(attempt=held), LATER) == (pytest.approx(0.4), CostBasis.PRICE)
+    assert cost_so_far(make_running_job(attempt=ended), LATER) == (pytest.approx(0.4), CostBasis.PRICE)
 
 
 def test_a_task_runs_since_it_started_at_the_price_of_its_placement() -> None:

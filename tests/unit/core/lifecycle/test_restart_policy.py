@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from fakes.builders import NOW, make_definition, make_job, make_running_attempt, make_running_job
 from relaunch.core.definitions.definition import RetryRules
 from relaunch.core.definitions.targets import Target
-from relaunch.core.jobs.attempt import HeldStop, Stop, StopKind
+from relaunch.core.jobs.attempt import Stop, StopKind
 from relaunch.core.jobs.job import FailedStart
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.long_waits import START_LIMIT, idle_time
@@ -336,9 +336,8 @@ def test_a_running_attempt_counts_as_run_time_until_it_stops():
 
 
 @pytest.mark.parametrize(("minutes", "ran"), [(3, 3), (-1, 0)])
-def test_the_run_time_ends_with_the_program_while_its_verdict_waits(minutes, ran):
-    stop = Stop(StopKind.SUCCESS, NOW + timedelta(minutes=minutes))
-    held = HeldStop(stop, stop.at, StopKind.HOST_LOST, StopKind.SUCCESS)
-    job = make_running_job(attempt=replace(make_running_job().current_attempt, held=held))
+def test_the_run_time_ends_with_the_program_before_its_end_is_counted(minutes, ran):
+    ended_at = NOW + timedelta(minutes=minutes)
+    job = make_running_job(attempt=replace(make_running_job().current_attempt, program_ended_at=ended_at))
 
     assert job.run_time(NOW + HOUR) == timedelta(minutes=ran)
