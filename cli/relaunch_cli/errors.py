@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from relaunch_cli import exit_codes
+from relaunch_cli.loopback import is_loopback
 from relaunch_cli.terminal import echo
 
 if TYPE_CHECKING:
@@ -92,6 +93,9 @@ def _explain_botocore_error(error: BaseException) -> CommandError:
         return CommandError(f"no AWS credentials: {text}", CREDENTIALS_HINT, exit_codes.REFUSED)
     if isinstance(error, exceptions.NoRegionError | exceptions.InvalidRegionError):
         return CommandError(f"no AWS region: {text}", REGION_HINT, exit_codes.REFUSED)
+    if isinstance(error, exceptions.EndpointConnectionError) and is_loopback(url := str(error.kwargs["endpoint_url"])):
+        hint = "`make local` starts another: paste what it prints; a new terminal is without these endpoints"
+        return CommandError(f"the local world at {url} has ended", hint, exit_codes.REFUSED)
     if isinstance(error, exceptions.ConnectionError | exceptions.HTTPClientError):
         endpoints = {key: value for key, value in os.environ.items() if key.startswith("AWS_ENDPOINT_URL")}
         shown = "".join(f"; {key} is {value}" for key, value in sorted(endpoints.items()))

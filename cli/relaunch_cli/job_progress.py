@@ -1,6 +1,5 @@
 """Waiting for a job to end, for `wait` and `--wait`: prints its timeline as it grows."""
 
-from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,7 +16,7 @@ from relaunch_cli.aws.connection import Connection
 from relaunch_cli.lookup import load_history, load_job
 from relaunch_cli.views.formatting import format_duration, format_time
 from relaunch_cli.views.jobs import describe_entry
-from relaunch_cli.views.screen import print_note, state_text, stderr_console
+from relaunch_cli.views.screen import print_note, progress, state_text, stderr_console
 
 _POLL_SECONDS = 2.0
 # In a row: a job may run for days, and what throttles or does not answer for a minute ends no wait.
@@ -32,10 +31,9 @@ def exit_code_of(job: Job) -> int:
 
 def wait_for_job(job_id: str, connection: Connection) -> Job:
     """Print a job's timeline and what it waits for until it ends; Ctrl-C leaves it running."""
-    console = stderr_console()
     try:
-        with console.status("") if console.is_terminal else nullcontext() as status:
-            return _wait(job_id, connection, console, status)
+        with progress("") as status:
+            return _wait(job_id, connection, stderr_console(), status)
     except KeyboardInterrupt:
         # A line each: of two commands a terminal of 80 columns would break the second within the ID.
         print_note("the job keeps running:")

@@ -7,6 +7,8 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Mapping
+from pathlib import Path
 from types import FrameType
 
 from relaunch_local.stack.build import NotBuiltError
@@ -65,11 +67,10 @@ def run(settings: LocalWorldSettings) -> None:
 def run_empty(settings: LocalWorldSettings) -> None:
     """Start an empty account, print its environment variables, and join what is deployed in it, until interrupted."""
     with empty_account(settings) as account:
-        for name, value in account.environment().items():
-            print(f"export {name}={shlex.quote(value)}", flush=True)
+        print_exports(account.environment())
         print(
-            "\nPaste the lines above into another terminal, and try there:\n"
-            "  .venv/bin/relaunch deploy\n"
+            "\nPaste the lines above into another terminal, and try there, in this folder:\n"
+            "  relaunch deploy\n"
             "and in the repository of a training: relaunch init, git commit, relaunch local push (docs/local.md).\n"
             "Ctrl-C here ends everything.\n",
             file=sys.stderr,
@@ -89,20 +90,31 @@ def run_empty(settings: LocalWorldSettings) -> None:
 
 def print_environment(world: LocalWorld) -> None:
     """Print the variables to export and the commands to try."""
-    for name, value in world.environment().items():
-        print(f"export {name}={shlex.quote(value)}")
-    print(f"export RELAUNCH_WEBHOOK_URL={shlex.quote(world.deployment.webhook_url)}")
-    print(f"export RELAUNCH_JOB_API_URL={shlex.quote(world.deployment.job_api_url)}")
-    print(f"export RELAUNCH_WEBHOOK_SECRET={shlex.quote(world.deployment.webhook_secret)}", flush=True)
+    deployed = world.deployment
+    print_exports(
+        {
+            **world.environment(),
+            "RELAUNCH_WEBHOOK_URL": deployed.webhook_url,
+            "RELAUNCH_JOB_API_URL": deployed.job_api_url,
+            "RELAUNCH_WEBHOOK_SECRET": deployed.webhook_secret,
+        }
+    )
     print(
-        "\nPaste the lines above into another terminal, and try there:\n"
-        "  .venv/bin/relaunch apply examples/relaunch.yaml\n"
-        "  .venv/bin/relaunch submit demo\n"
-        "  .venv/bin/relaunch ps\n"
-        "  .venv/bin/relaunch local interrupt JOB\n"
+        "\nPaste the lines above into another terminal, and try there, in this folder:\n"
+        "  relaunch apply examples/relaunch.yaml\n"
+        "  relaunch submit demo\n"
+        "  relaunch ps\n"
+        "  relaunch local interrupt JOB\n"
         "Ctrl-C here ends everything.\n",
         file=sys.stderr,
     )
+
+
+def print_exports(environment: Mapping[str, str]) -> None:
+    """Print what makes a terminal use this world: the variables, and the folder of the command first on its PATH."""
+    for name, value in environment.items():
+        print(f"export {name}={shlex.quote(value)}")
+    print(f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"', flush=True)
 
 
 def print_event(event: Event) -> None:

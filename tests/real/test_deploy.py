@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -41,6 +42,7 @@ class User:
 
     account: EmptyAccount
     folder: Path
+    programs: Path
     command: Path = COMMAND
     left_out: tuple[str, ...] = ("AWS_", "RELAUNCH_")
 
@@ -51,10 +53,10 @@ class User:
 
     def _run(self, arguments: Sequence[str], exit_code: int) -> "subprocess.CompletedProcess[str]":
         kept = {name: value for name, value in os.environ.items() if not name.startswith(self.left_out)}
+        path = (str(COMMAND.parent), str(self.programs), os.environ["PATH"])
         done = subprocess.run(
             [self.command, *arguments],
-            # `python` is that of an environment which is activated.
-            env={**kept, **self.account.environment(), "PATH": f"{COMMAND.parent}{os.pathsep}{os.environ['PATH']}"},
+            env={**kept, **self.account.environment(), "PATH": os.pathsep.join(path)},
             cwd=self.folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -79,7 +81,13 @@ def account(built: str) -> Iterator[EmptyAccount]:
 
 @pytest.fixture
 def user(account: EmptyAccount, tmp_path: Path) -> User:
-    return User(account, tmp_path)
+    opened = User(account, tmp_path / "training", tmp_path / "programs")
+    opened.folder.mkdir()
+    opened.programs.mkdir()
+    python = opened.programs / "python"
+    python.write_text(f'#!/bin/sh\necho python of my own\nexec {shlex.quote(sys.executable)} "$@"\n')
+    python.chmod(0o755)
+    return opened
 
 
 def stacks_of(account: EmptyAccount) -> dict[str, str]:
@@ -156,18 +164,19 @@ def train(user: User, world: LocalWorld, outputs: Mapping[str, str]) -> None:
     git(user, "add", ".")
     git(user, "commit", "--quiet", "--message", "Train with Relaunch")
     tag = f"vision-{git(user, 'rev-parse', 'HEAD')}"
-    assert f"pushed {outputs['RepositoryName']}:{tag} and vision-latest" in " ".join(user.run("local", "push").split())
+    pushed = " ".join(user.run("local", "push").split())
+    assert f"pushed {outputs['RepositoryName']}:{tag} and vision-latest" in pushed
+    assert f"`python` is {user.programs / 'python'}, with the packages" in pushed
+    job = user.ask("ps", "--all")["jobs"][0]["job_id"]
+    assert f"started {job}: " in pushed
     deadline = time.monotonic() + TIMEOUT_SECONDS
-    while not (jobs := user.ask("ps", "--all")["jobs"]):
-        assert time.monotonic() < deadline, user.run("events")
-        time.sleep(POLL_SECONDS)
-    job = jobs[0]["job_id"]
     while (state := user.ask("show", job)["state"]) != "SUCCEEDED":
         assert state != "FAILED", user.run("explain", job)
         assert time.monotonic() < deadline, user.run("explain", job)
         time.sleep(POLL_SECONDS)
     assert f"image {outputs['RepositoryName']}:{tag} pushed" in json.dumps(user.ask("explain", job))
     written = user.run("logs", job)
+    assert "python of my own" in written
     assert "code of my own" in written
     assert re.search(r'"event": ?"finished"', written)
     # A tag does not move: what was pushed starts nothing again.

@@ -178,7 +178,7 @@ def test_the_verdict_waits_a_minute_and_says_so() -> None:
 
     stopped = story.end(job_id, 143)
     assert story.job(job_id).state is JobState.STOPPING
-    assert "may be ending, of which EC2 tells within a minute" in story.job(job_id).reason
+    assert "away is found out within a minute" in story.job(job_id).reason
 
     before = story.timeline(job_id)
     story.tell(stopped)

@@ -3,14 +3,13 @@
 Each is a POST to `/_relaunch/<name>` of the endpoint of ECS, JSON in and out, signed like a request to ECS.
 """
 
-import ipaddress
 import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import urlsplit
 
 from relaunch_cli import exit_codes
 from relaunch_cli.errors import CREDENTIALS_HINT, CommandError
+from relaunch_cli.loopback import is_loopback
 
 if TYPE_CHECKING:
     import boto3
@@ -55,15 +54,6 @@ class LocalWorld:
         if answer.status_code != 200:
             raise CommandError(f"the local world refuses {name}: {_reason(answer.content)}", "", exit_codes.REFUSED)
         return json.loads(answer.content)
-
-
-def is_loopback(url: str) -> bool:
-    """Return whether a URL leads to this machine alone."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _reason(body: bytes) -> str:

@@ -259,7 +259,7 @@ def _confirm_removal(removed: "Sequence[RegisteredDefinition]", *, is_sure: bool
 
 def _check_plans(plans: "Sequence[Plan]", targets: "Targets", text: str, file: Path) -> None:
     """Print the problems of definitions that could never run, each with its line, and raise a CommandError."""
-    from relaunch.adapters.definition_file.parser import definition_line
+    from relaunch.adapters.definition_file.parser import problem_mark
 
     problems = {
         each.name: plan.problem or targets.problem(each.target, each.checkpoint_uri)
@@ -269,10 +269,12 @@ def _check_plans(plans: "Sequence[Plan]", targets: "Targets", text: str, file: P
     bad = [plan for plan in plans if problems[plan.definition.name]]
     for plan in bad:
         name = plan.definition.name
-        echo(f"{file}:{definition_line(text, name)}:3: jobs.{name}: {problems[name]}", err=True)
+        mark = problem_mark(text, name, problems[name])
+        echo(f"{file}:{mark.line}:{mark.column}: jobs.{name}: {problems[name]}", err=True)
     if bad:
         code = exit_codes.UNAVAILABLE if all(plan.is_unsatisfiable for plan in bad) else exit_codes.USAGE
-        hint = f"`relaunch plan {file}` shows every offering and why it was rejected"
+        has_rejected = any(plan.is_unsatisfiable and plan.selection is not None for plan in bad)
+        hint = f"`relaunch plan {file}` shows every offering and why it was rejected" if has_rejected else ""
         count = f"{len(bad)} definition{'s' if len(bad) > 1 else ''}"
         raise CommandError(f"{count} of {file} could never run: {_CONSEQUENCE}", hint, code)
 

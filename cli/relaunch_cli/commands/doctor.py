@@ -92,7 +92,7 @@ def _check_account(connection: "Connection", stack: str) -> "Sequence[Check]":
     from relaunch_cli.account_checks.local_gaps import without_gaps
     from relaunch_cli.account_readers.calls import AccountCalls
     from relaunch_cli.account_readers.diagnosis import make_checks, parts_of_account
-    from relaunch_cli.aws.local_world import is_loopback
+    from relaunch_cli.loopback import is_loopback
     from relaunch_cli.views.screen import print_note
 
     account = connection.account

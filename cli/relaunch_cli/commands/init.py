@@ -83,7 +83,7 @@ def init(  # noqa: PLR0913, PLR0917 - a command has the options it has
     registers the task definition, lets EventBridge know of uploads, and applies relaunch.yaml. Files that are there are
     left as they are, without --overwrite: edit them, and run it again, and the account follows.
     """
-    from relaunch_cli.aws.local_world import is_loopback
+    from relaunch_cli.loopback import is_loopback
     from relaunch_cli.repository_setup.setup import make
     from relaunch_cli.views.init import describe_next, render_setup, setup_json
     from relaunch_cli.views.screen import can_ask, print_json, print_note, print_result, print_text

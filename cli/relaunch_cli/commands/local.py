@@ -1,6 +1,7 @@
 """`relaunch local`: pushes to the local world, and faults of it, each aimed at a job."""
 
 import tempfile
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,10 @@ from relaunch_cli.options import DEFAULT_STACK, JobId, Stack
 if TYPE_CHECKING:
     from relaunch.core.jobs.attempt import Attempt
     from relaunch_cli.aws.connection import Connection
+
+_START_SECONDS = 30
+_POLL_SECONDS = 1.0
+_RECENT_EVENTS = 5
 
 
 def interrupt(
@@ -85,23 +90,55 @@ def push(context: typer.Context, stack: Stack = DEFAULT_STACK) -> None:
     """Push the commit that you are on as an image, as `git push` and the workflow at GitHub would.
 
     Nothing is built: the local world runs the files of the commit, each container in a folder of its own, with the
-    programs of this terminal's PATH, and with the command of task-definition.json or of the Dockerfile.
+    programs of this terminal's PATH but for Relaunch's own, and with the command of task-definition.json or of the
+    Dockerfile. Waits some seconds for the job that the image starts.
     """
     from relaunch_cli.repository_setup.git_repository import find_repository
     from relaunch_cli.repository_setup.local_push import find_push
     from relaunch_cli.views.screen import print_note
 
     found = find_push(find_repository(Path.cwd()))
+    connection = connect(context, stack)
     with tempfile.TemporaryDirectory(prefix="relaunch-") as folder:
         arguments = found.archive(Path(folder) / "files.tar")
-        pushed = connect(context, stack).local_world.control("push", arguments)["pushed"]
+        answer = connection.local_world.control("push", arguments)
     if found.has_changes:
         print_note("what is not committed is not in it, as at GitHub")
-    if found.tag not in pushed:
+    if found.tag not in answer["pushed"]:
         print_note(f"{found.repository}:{found.tag} was pushed before, and starts nothing: commit, or relaunch submit")
         return
     print_note(f"pushed {found.repository}:{found.tag} and {found.newest_tag}")
-    print_note("nothing was built: it runs with the programs and packages of this terminal; then: relaunch ps")
+    print_note(_describe_python(answer["python"]))
+    print_note(_await_start(f"ecr:{found.repository}:{found.tag}:", connection))
+
+
+def _describe_python(python: str) -> str:
+    """Say what runs the training, where nothing is built; empty: this terminal has no `python` but Relaunch's own."""
+    if python:
+        return f"nothing was built: `python` is {python}, with the packages that it has"
+    return (
+        "nothing was built, and `python` is Relaunch's own, without the packages of your training: this terminal has "
+        "no other. Activate the environment of your training, commit, and push again"
+    )
+
+
+def _await_start(identity: str, connection: "Connection") -> str:
+    """Wait until an event with such an identity was handled; return what it started, or why it started nothing."""
+    from relaunch_cli.views.screen import progress
+
+    deps = connection.deps
+    ends_at = deps.clock.now() + timedelta(seconds=_START_SECONDS)
+    with progress("waiting for the job that the image starts"):
+        while True:
+            handled = deps.events.list_events(deps.clock.now(), _RECENT_EVENTS)
+            found = next((each for each in handled if each.identity.startswith(identity)), None)
+            if found is not None and found.job_ids:
+                return f"started {', '.join(found.job_ids)}: relaunch logs {found.job_ids[0]} -f"
+            if found is not None:
+                return f"it started no job: {found.outcome}"
+            if deps.clock.now() >= ends_at:
+                return f"no job within {_START_SECONDS} s: `relaunch events` shows what becomes of the image"
+            connection.pause(_POLL_SECONDS)
 
 
 def _load_attempt(job_id: str, connection: "Connection") -> "Attempt":

@@ -25,7 +25,7 @@ def machines(
     cost, the limits of the stack, and what is kept without a job.
     """
     from relaunch_cli.views.json_output.machines import machines_json
-    from relaunch_cli.views.machines import describe_warm, render_machines, render_totals
+    from relaunch_cli.views.machines import describe_left, describe_warm, render_machines, render_totals
     from relaunch_cli.views.screen import print_json, print_note, print_result, progress
 
     deps = connect(context, stack).deps
@@ -40,8 +40,8 @@ def machines(
     if found:
         print_result(render_machines(found, deps.clock.now()))
         print_note(render_totals(totals, limits))
-        if warm := describe_warm(found, limits.warm_time):
-            print_note(warm)
+        for note in filter(None, (describe_warm(found, limits.warm_time), describe_left(found, deps.clock.now()))):
+            print_note(note)
     elif is_on:
         print_note("no machines: no job runs on one, or waits for one")
     if not is_on:

@@ -266,9 +266,9 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     if as_json:
         print_json(plans_json(plans, basis, explained_type))
     else:
-        shown = SelectionOptions(0 if is_full else limit, has_rejected or is_full, is_full)
-        print_result(render_plans(plans, basis, PlanOptions(explained_type, shown)))
-        for note in plan_notes(plans, basis):
+        shown = PlanOptions(explained_type, SelectionOptions(0 if is_full else limit, has_rejected or is_full, is_full))
+        print_result(render_plans(plans, basis, shown))
+        for note in plan_notes(plans, basis, shown):
             print_note(note)
     raise typer.Exit(_exit_code(plans))
 

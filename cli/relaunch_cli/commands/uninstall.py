@@ -24,8 +24,9 @@ def uninstall(
     """
     from relaunch_cli.aws.account import AwsAccount
     from relaunch_cli.deployment.interruption import says_how_to_go_on
+    from relaunch_cli.deployment.kept import find_kept
     from relaunch_cli.deployment.refusals import RefusedError
-    from relaunch_cli.deployment.uninstallation import Uninstallation, is_complete, kept_after
+    from relaunch_cli.deployment.uninstallation import Uninstallation, is_complete
     from relaunch_cli.views.deployment import describe_kept, kept_json, render_removal
     from relaunch_cli.views.screen import can_ask, print_json, print_note, print_result, print_text
 
@@ -38,9 +39,9 @@ def uninstall(
             "",
             exit_codes.NOT_FOUND,
         )
-    kept = kept_after(found, stack)
+    kept = find_kept(found, stack, account.client)
     if not as_json:
-        print_result(render_removal(found, account.id, account.region))
+        print_result(render_removal(found, kept, account.id, account.region))
     if not is_confirmed and not can_ask():
         raise RefusedError(
             "nobody can be asked here, and nothing was removed: add --yes to remove it without a question"

@@ -9,8 +9,11 @@ from relaunch.adapters.aws.service_quotas import Ec2Quotas
 from relaunch.core.offerings.quotas import QUOTA_CODES, Quota
 from relaunch.ports import PermanentError, TransientError
 from relaunch_cli.deployment.findings import REQUESTED_VCPUS, QuotaRequests, QuotaState, request_command
+from relaunch_cli.errors import explain_error
 
 _OPEN = ("PENDING", "CASE_OPENED")
+# Of `make local`, which has no quotas that could keep anything from starting.
+_NOT_SERVED = "UnknownOperationException"
 
 
 def read_quotas(quotas: Any) -> QuotaState:
@@ -26,7 +29,9 @@ def read_quotas(quotas: Any) -> QuotaState:
             for each in page["RequestedQuotas"]
         }
     except (ClientError, BotoCoreError, PermanentError, TransientError) as error:
-        return QuotaState(unread=f"the quotas of EC2 cannot be read ({str(error).splitlines()[0]})")
+        if _NOT_SERVED in str(error):
+            return QuotaState()
+        return QuotaState(unread=f"the quotas of EC2 cannot be read ({_describe(error)})")
     return QuotaState(vcpus, requested)
 
 
@@ -39,7 +44,12 @@ def request_quotas(wanted: Iterable[Quota], quotas: Any) -> QuotaRequests:
         try:
             quotas.request_service_quota_increase(ServiceCode="ec2", QuotaCode=quota.code, DesiredValue=float(vcpus))
         except (ClientError, BotoCoreError) as error:
-            refused.append(f"{quota} could not be requested ({str(error).splitlines()[0]}): {request_command(quota)}")
+            refused.append(f"{quota} could not be requested ({_describe(error)}): {request_command(quota)}")
         else:
             made.append(quota.code)
     return QuotaRequests(made, refused)
+
+
+def _describe(error: Exception) -> str:
+    explained = explain_error(error)
+    return explained.message if explained else str(error)

@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 
 from relaunch_cli.deployment.capacity_providers import PROVIDER_NAME, ProviderStacks, find_provider_stacks
 from relaunch_cli.deployment.change_set import ChangeSets, read_stack
-from relaunch_cli.deployment.findings import Kept, Stack
+from relaunch_cli.deployment.findings import Stack
 from relaunch_cli.deployment.github_stacks import find_github_stacks
 from relaunch_cli.deployment.provider_groups import ProviderGroup
 from relaunch_cli.deployment.refusals import RefusedError
@@ -173,55 +173,3 @@ class Uninstallation:
 def is_complete(application: Stack) -> bool:
     """Return whether the application works, so that it can end its jobs and machines before it is deleted."""
     return bool(application.outputs) and not application.status.startswith(("DELETE_", "ROLLBACK_"))
-
-
-def kept_after(found: Iterable[Stack], stack: str) -> Sequence[Kept]:
-    """Return what a removal leaves in the account, why, and how it is deleted by hand."""
-    by_name = {each.name: each for each in found}
-    kept: list[Kept] = []
-    application = by_name.get(stack)
-    training = by_name.get(f"{stack}-training")
-    if application is not None and application.parameters.get("TableDeletionPolicy", "Retain") == "Retain":
-        table = application.outputs.get("TableName", "the jobs table")
-        kept.append(
-            Kept(f"table {table}", "the history of all jobs", f"aws dynamodb delete-table --table-name {table}")
-        )
-    if training is not None:
-        kept += _kept_of_training(training)
-    kept += [
-        Kept(
-            "service-linked roles, and GitHub's OIDC provider",
-            "the account may use them for something else, and they cost nothing",
-            "aws iam delete-service-linked-role --role-name AWSServiceRoleForEC2Spot",
-        ),
-        Kept(
-            "the bucket of the stack aws-sam-cli-managed-default",
-            "SAM CLI keeps packages of all its applications there",
-            "sam delete --stack-name aws-sam-cli-managed-default",
-        ),
-        Kept("task definitions", "they are yours, and cost nothing", "aws ecs deregister-task-definition"),
-    ]
-    return kept
-
-
-def _kept_of_training(training: Stack) -> Iterable[Kept]:
-    outputs = training.outputs
-    parameters = training.parameters
-    for output, parameter, what in (
-        ("CheckpointBucketName", "CheckpointBucket", "checkpoints are your work"),
-        ("DataBucketName", "DataBucket", "the data is yours"),
-    ):
-        name = outputs.get(output, "")
-        # One that an earlier deployment made is named by the parameter.
-        if not parameters.get(parameter) or name.startswith(f"{training.name}-New{parameter}-".lower()):
-            # `aws s3 rb --force` leaves old versions, and fails on them.
-            yield Kept(f"bucket {name}", what, f"empty it in the console, then aws s3api delete-bucket --bucket {name}")
-    name = outputs.get("RepositoryName", "")
-    is_adopted = name == f"{training.name.removesuffix('-training').lower()}/trainer"
-    if parameters.get("ExistingRepository", "false") == "false" or is_adopted:
-        command = f"aws ecr delete-repository --force --repository-name {name}"
-        yield Kept(f"repository {name}", "images may be the only ones", command)
-    if group := outputs.get("LogGroupName"):
-        days = parameters.get("LogRetentionDays", "30")
-        command = f"aws logs delete-log-group --log-group-name {group}"
-        yield Kept(f"log group {group}", f"what trainings wrote, until it is {days} days old", command)

@@ -18,7 +18,7 @@ def definition_text(training: Training, family: str, repository: str, stack: Tra
         # Quoted as JSON, which YAML is a superset of: a prefix may have any character.
         prefix = f", prefix: {json.dumps(training.uploads.prefix)}" if training.uploads.prefix else ""
         triggers.append(f"      - s3: {{bucket: {training.uploads.bucket}{prefix}}}")
-    started = "its job waits for the image" if training.has_webhook else "the image starts the job"
+    started = "A push starts a job, which waits for the" if training.has_webhook else "What starts a job is the"
     lines = [
         "# What starts a training, and what it needs. Register it with `relaunch apply relaunch.yaml`.",
         "# Editors complete and check it by `relaunch schema > relaunch.schema.json`, and this as its first line:",
@@ -27,17 +27,20 @@ def definition_text(training: Training, family: str, repository: str, stack: Tra
         f"  {training.name}:",
         f"    task_definition: {family}          # the newest ACTIVE revision is used",
         f"    container: {MAIN}",
-        f"    # A push builds the image of its commit (.github/workflows/train.yml), and {started}.",
+        f"    # {started} image of a commit: .github/workflows/train.yml builds it at a push.",
+        "    # Without that file it is to be built in another way, and pushed with its commit as the tag.",
         "    on:",
         *triggers,
         "    accelerator:",
         f"      {_accelerator(training)}",
         "    purchase: spot-then-on-demand",
         f"    checkpoint: s3://{stack.checkpoint_bucket}/{training.name}/",
+        "    # A guess, to be corrected: what costs least for so long a training, interruptions included, is chosen.",
         f"    estimated_duration: {training.duration}",
         "    # It is stopped when its attempts have run for so long together:",
         "    # max_runtime: 48h",
-        f"    max_price_per_hour: {_price_cap(training):.2f}          # USD, of the machine",
+        "    # A guess, to be corrected: no machine that costs more USD per hour is launched.",
+        f"    max_price_per_hour: {_price_cap(training):.2f}",
         *_callers(stack),
         *_concurrency(training, stack),
         "    # Inputs come from `relaunch submit -i learning_rate=0.1`, for example, and are the training's variables",

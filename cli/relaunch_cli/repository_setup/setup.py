@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from relaunch.core.revisions.revision import TaskDefinitionGrants
 from relaunch.core.task_definitions.host_access import PARAMETER, find_host_access
 from relaunch_cli.errors import CommandError
@@ -227,12 +229,20 @@ def _check_given(made: Mapping[str, str], before: Mapping[str, str | None]) -> N
     Raises:
         CommandError: they do not, and the files are to be left as they are.
     """
-    differing = [path for path in _DECIDING if before[path] not in (None, made[path])]
+    differing = [path for path in _DECIDING if before[path] and _content(before[path]) != _content(made[path])]
     if differing:
         raise CommandError(
             f"options do not change {' and '.join(differing)}, which differ from them: nothing was written",
             "edit them and run `relaunch init`, or write them anew from all options with --overwrite",
         )
+
+
+def _content(text: str | None) -> object:
+    """Return what a file says beside its comments, which a later release may word otherwise."""
+    try:
+        return yaml.safe_load(text or "")
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return text
 
 
 def _find_workflow_obstacle(repository: GitRepository, stack: TrainingStack, workflow: str | None) -> str:

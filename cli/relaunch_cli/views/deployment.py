@@ -196,18 +196,14 @@ def _cost(items: Sequence[IdleCost]) -> RenderableType:
     return table
 
 
-def render_removal(found: Sequence[Stack], account: str, region: str) -> RenderableType:
-    """Return what a removal will delete."""
-    names = [Text(f"  {_removed(each)}") for each in found]
+def render_removal(found: Sequence[Stack], kept: Sequence[Kept], account: str, region: str) -> RenderableType:
+    """Return what a removal will delete, and what it will not."""
     return Group(
-        Text(f"Will be deleted in account {account}, {region}, after all jobs were cancelled:", "bold"), *names
+        Text(f"Will be deleted in account {account}, {region}, after all jobs were cancelled:", "bold"),
+        *(Text(f"  the stack {each.name} ({each.status})") for each in found),
+        Text("Will be kept; the command that deletes each is shown at the end:", "bold"),
+        *(Text(f"  {each.what}: {each.why}") for each in kept),
     )
-
-
-def _removed(found: Stack) -> str:
-    group = found.outputs.get("LogGroupName", "")
-    logs = f", and the logs of trainings in {group}" if group else ""
-    return f"the stack {found.name} ({found.status}){logs}"
 
 
 def describe_kept(kept: Sequence[Kept]) -> str:

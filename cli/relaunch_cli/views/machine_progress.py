@@ -82,7 +82,8 @@ def _use(machine: Machine, job: Job, now: datetime) -> str:
     attempt = job.attempt
     if attempt is not None and attempt.placement.machine_id == machine.machine_id and attempt.stop is None:
         if attempt.started_at is not None:
-            return f"has run its task for {format_duration(now - attempt.started_at)}"
+            verb = "has run its task for" if attempt.program_ended_at is None else "has ended its task, which ran for"
+            return f"{verb} {format_duration(job.run_time(now) - timedelta(seconds=job.totals.run_seconds))}"
         return f"is ready; {_task(attempt, now)}"
     ready = f"has been ready for {format_duration(now - (machine.registered_at or now))}"
     if job.attempt is not None and job.attempt.intent is not None:

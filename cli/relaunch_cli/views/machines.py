@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from relaunch.core.machines.decision import MICRO_USD, MachineTotals
+from relaunch.core.machines.ending import is_left_to_ec2
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import FleetRequest, Machine, MachineState
 from relaunch.core.offerings.offering import OfferingKey
@@ -64,6 +65,18 @@ def describe_warm(machines: Iterable[Machine], warm_time: timedelta) -> str:
     return (
         f"{format_count(len(warm), 'machine')} for ${usd}/h {verb} kept for {format_duration(warm_time)} without a job "
         "(MachineWarmMinutes)"
+    )
+
+
+def describe_left(machines: Iterable[Machine], now: datetime) -> str:
+    """Return why machines that are ENDING are not terminated yet; empty if there are none."""
+    left = [each for each in machines if each.state is MachineState.ENDING and is_left_to_ec2(each, now)]
+    if not left:
+        return ""
+    verb = "is" if len(left) == 1 else "are"
+    return (
+        f"{format_count(len(left), 'ENDING machine')} {verb} left to EC2's interruption, three minutes after its "
+        "warning at most: EC2 bills nothing for a spot instance that it interrupts in its first hour"
     )
 
 

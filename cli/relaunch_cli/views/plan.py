@@ -26,7 +26,7 @@ from relaunch_cli.views.definitions import describe_gpus
 from relaunch_cli.views.machines import describe_fleet_request
 from relaunch_cli.views.node_fit import render_fits
 from relaunch_cli.views.price_origins import describe_prices, stale_warning
-from relaunch_cli.views.selection import SelectionOptions, describe_choice, render_selection
+from relaunch_cli.views.selection import SelectionOptions, describe_choice, render_selection, shows_other_region
 from relaunch_cli.views.type_explanation import render_type
 
 # Of a job that does not run yet; none stays where it is.
@@ -103,11 +103,13 @@ def write_manifest(manifest: Mapping[str, object]) -> str:
     return yaml.safe_dump(manifest, sort_keys=False, width=math.inf).rstrip()
 
 
-def plan_notes(plans: Sequence[Plan], basis: PlanBasis) -> list[str]:
+def plan_notes(plans: Sequence[Plan], basis: PlanBasis, options: PlanOptions) -> list[str]:
     """Return the notes on plans: what offline plans leave out, where prices come from, and each plan's notices."""
     notes = [f"{_name_prefix(plan)}{notice}" for plan in plans for notice in plan.notices]
     warning = "" if basis.is_offline else stale_warning(basis.origins, basis.at)
-    notes[:0] = [note for note in (_describe_prices(basis), warning) if note]
+    shown = (_rows(plan.selection, basis) for plan in plans if plan.selection is not None)
+    is_marked = options.explained is not None or any(shows_other_region(rows, options.selection) for rows in shown)
+    notes[:0] = [note for note in (_describe_prices(basis, is_marked=is_marked), warning) if note]
     if basis.is_offline and basis.origins:
         notes.insert(0, _OFFLINE_LIMITS)
     if basis.is_offline and any(plan.revision is None for plan in plans):
@@ -116,9 +118,7 @@ def plan_notes(plans: Sequence[Plan], basis: PlanBasis) -> list[str]:
 
 
 def _selection_parts(plan: Plan, selection: Selection, basis: PlanBasis, options: PlanOptions) -> list[RenderableType]:
-    rows = explain_rows(selection)
-    if basis.price_region:
-        rows = tuple(_of_other_region(row, basis.price_region) for row in rows)
+    rows = _rows(selection, basis)
     if options.explained is not None:
         parts = [render_type(options.explained, rows, _absence(basis))]
     else:
@@ -129,6 +129,11 @@ def _selection_parts(plan: Plan, selection: Selection, basis: PlanBasis, options
     elif options.explained is None:
         parts[:0] = [*([Text(_would_run(plan, choice, basis))] if (choice := describe_choice(rows)) else []), Text()]
     return parts
+
+
+def _rows(selection: Selection, basis: PlanBasis) -> Sequence[Mapping[str, object]]:
+    rows = explain_rows(selection)
+    return [_of_other_region(row, basis.price_region) for row in rows] if basis.price_region else rows
 
 
 def _of_other_region(row: Mapping[str, object], region: str) -> Mapping[str, object]:
@@ -193,10 +198,12 @@ def _name_prefix(plan: Plan) -> str:
     return "" if plan.definition.name == NAME else f"{plan.definition.name}: "
 
 
-def _describe_prices(basis: PlanBasis) -> str:
+def _describe_prices(basis: PlanBasis, *, is_marked: bool) -> str:
+    """Describe where prices come from; `is_marked`: one of another region is shown."""
     text = describe_prices(basis.origins, basis.at)
     if basis.price_region:
-        text += f"; this region's own are not known, and ~ marks those of {basis.price_region} in their place"
+        marks = f", and ~ marks those of {basis.price_region} in their place" if is_marked else ""
+        text += f"; this region's own are not known{marks}"
     if text and basis.lacks_spot_prices:
         text += "; spot prices are not known" + ("" if basis.price_region else ": they are at most those (<=)")
     if missing := " and ".join(part.label for part in basis.missing):

@@ -6,7 +6,9 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -14,6 +16,9 @@ from rich.segment import Segment
 from rich.text import Text
 
 from relaunch_cli.terminal import escape_json, harmless
+
+if TYPE_CHECKING:
+    from rich.status import Status
 
 _STATE_STYLES = {
     "WAITING": "yellow",
@@ -25,6 +30,8 @@ _STATE_STYLES = {
     "CANCELLED": "dim",
     "TIMED_OUT": "red",
 }
+_SHOWING: ContextVar[Console | None] = ContextVar("_SHOWING", default=None)
+"""The console with a status line: what another one writes to the same terminal stands behind that."""
 
 
 class TerminalConsole(Console):
@@ -53,8 +60,8 @@ def stdout_console() -> Console:
 
 
 def stderr_console() -> Console:
-    """Return the console for progress and notes."""
-    return TerminalConsole(stderr=True)
+    """Return the console for progress and notes: that of the status line if one is shown, which moves it aside."""
+    return _SHOWING.get() or TerminalConsole(stderr=True)
 
 
 def print_result(*parts: RenderableType) -> None:
@@ -95,14 +102,21 @@ def can_ask() -> bool:
 
 
 @contextmanager
-def progress(message: str) -> Iterator[None]:
-    """Show a message with a spinner while the body runs; nothing if standard error is not a terminal."""
+def progress(message: str) -> "Iterator[Status | None]":
+    """Show a message with a spinner while the body runs; nothing if standard error is not a terminal.
+
+    It yields what changes the message.
+    """
     console = stderr_console()
     if not console.is_terminal:
-        yield
+        yield None
         return
-    with console.status(Text(message)):
-        yield
+    token = _SHOWING.set(console)
+    try:
+        with console.status(Text(message)) as status:
+            yield status
+    finally:
+        _SHOWING.reset(token)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from relaunch_cli.views.formatting import format_count, format_percentage, forma
 from relaunch_cli.views.table import PlainTable
 
 Row = Mapping[str, object]
+_OTHER_REGION = "~"
 _MAX_NAMES = 6  # offerings named per reason; the others are counted
 _MAX_REASONS = 4  # reasons given per filter; the others are counted
 
@@ -47,6 +48,12 @@ def render_selection(
         by_filter = _by_filter(filter_counts)
         parts.append(Text(f"left out: {rejected} of {len(rows)} offerings, by {by_filter} (--rejected)", style="dim"))
     return Group(*parts)
+
+
+def shows_other_region(rows: Iterable[Row], options: SelectionOptions) -> bool:
+    """Return whether a price that is shown has the sign of another region's."""
+    lines = _lines([row for row in rows if row["verdict"] == "kept"], limit=options.limit)
+    return any(_price(line[0]).startswith(_OTHER_REGION) for line in lines)
 
 
 def _by_filter(filter_counts: Iterable[tuple[str, int, int]]) -> str:
@@ -87,13 +94,18 @@ _Line = Sequence[Row]
 
 
 def _kept_parts(kept: Sequence[Row], *, limit: int) -> list[RenderableType]:
-    lines = [list(rows) for _, rows in groupby(kept, _group_key)]
-    shown = lines[:limit] if limit else lines
+    lines = _lines(kept)
+    shown = _lines(kept, limit=limit)
     parts: list[RenderableType] = [_kept_table(shown, _columns(kept))]
     if len(shown) < len(lines):
         left = sum(len(line) for line in lines[len(shown) :])
         parts.append(Text(f"and {format_count(left, 'offering')} more: see --limit", style="dim"))
     return parts
+
+
+def _lines(kept: Iterable[Row], *, limit: int = 0) -> Sequence[_Line]:
+    lines = [list(rows) for _, rows in groupby(kept, _group_key)]
+    return lines[:limit] if limit else lines
 
 
 def _group_key(row: Row) -> tuple[object, ...]:
@@ -158,7 +170,7 @@ def _price(row: Row) -> str:
     """Return the price, or the on-demand price as the upper limit of an unknown spot price; `~`: of another region."""
     if row.get("price_region"):
         is_spot = row["price_usd_per_hour"] is None
-        return "?" if is_spot else f"~{format_price(row['price_usd_per_hour'])}"
+        return "?" if is_spot else f"{_OTHER_REGION}{format_price(row['price_usd_per_hour'])}"
     if row["price_usd_per_hour"] is not None:
         return format_price(row["price_usd_per_hour"])
     return f"<={format_price(row['expected_usd_per_hour'])}" if row["expected_usd_per_hour"] is not None else "?"
@@ -185,7 +197,7 @@ def _cost(row: Row) -> str:
     """Return the expected cost to finish; `never` if the job would be interrupted too often to finish."""
     cost = row.get("expected_cost_usd")
     if isinstance(cost, int | float) and row.get("price_region"):
-        return "?" if row["price_usd_per_hour"] is None else f"~${cost:,.2f}"
+        return "?" if row["price_usd_per_hour"] is None else f"{_OTHER_REGION}${cost:,.2f}"
     if isinstance(cost, int | float):
         return f"${cost:,.2f}" if row["price_usd_per_hour"] is not None else f"<=${cost:,.2f}"
     return "?" if row["expected_usd_per_hour"] is None else "never"

@@ -1,6 +1,7 @@
 """What the demo draws: requests to EC2 and ECS, a selection, the loss, the objects of a checkpoint, the results."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -14,6 +15,7 @@ from relaunch_cli.views.selection import SelectionOptions, render_selection
 from relaunch_cli.views.table import PlainTable
 from relaunch_local.demo.outcome import JobResult
 from relaunch_local.demo.training_log import draw_losses, sample_evenly
+from relaunch_local.ecs.engine.model import BillLine
 
 SHOWN_ENVIRONMENT = ("RELAUNCH_ATTEMPT", "RELAUNCH_CHECKPOINT_URI", "RELAUNCH_RESUME_URI", "RELAUNCH_GIT_SHA")
 SHOWN_TAGS = (MACHINE_TAG, JOB_TAG)
@@ -129,4 +131,16 @@ def describe_bill(bill: Sequence[Mapping[str, Any]]) -> str:
     """Describe the cost of the machines, of which none may be left."""
     ended = sum(line["terminated_at"] is not None for line in bill)
     cost = sum(line["cost_usd"] for line in bill)
-    return f"{len(bill)} machines were launched and {ended} terminated; they cost ${cost:.4f}"
+    free = sum(line["is_free"] for line in bill)
+    why = f"; EC2 bills nothing for {free}, interrupted in the first hour" if free else ""
+    return f"{len(bill)} machines were launched and {ended} terminated; they cost ${cost:.4f}{why}"
+
+
+def describe_end(line: BillLine, now: datetime) -> str:
+    """Describe the end of a machine: how long it is paid for, if it is."""
+    seconds = ((line.billing_ended_at or now) - line.launched_at).total_seconds()
+    if line.is_free:
+        return (
+            f"{line.instance_id} is terminated after {seconds:.1f} s; interrupted in its first hour, it costs nothing"
+        )
+    return f"{line.instance_id} is terminated; {seconds:.1f} s of it are paid"

@@ -109,8 +109,7 @@ def wait_for_end(session: Session, job_id: str) -> None:
         simulator = session.local.simulator
         with simulator.clock.lock:
             (line,) = (each for each in simulator.instances.bill if each.instance_id == machine.instance_id)
-        seconds = ((line.billing_ended_at or simulator.clock.now()) - line.launched_at).total_seconds()
-        session.screen.line(f"{machine.instance_id} is terminated; it was paid for {seconds:.1f} s")
+        session.screen.line(drawings.describe_end(line, simulator.clock.now()))
 
 
 def _gone(session: Session, tags: Mapping[str, str]) -> Machine | None:

@@ -29,6 +29,8 @@ def add_receiver(session: Session) -> None:
 def show_news(session: Session) -> None:
     """Show the statuses of the commit and the notices that came since the last time, a line each."""
     statuses = session.outside.read_statuses()
+    if statuses and not session.shown_statuses:
+        session.screen.note("statuses and notices follow within seconds: they may show what has gone on meanwhile")
     for status in statuses[session.shown_statuses :]:
         session.screen.line(_draw_status(status))
     notices = session.outside.endpoint.taken

@@ -2,6 +2,9 @@
 
 import hashlib
 import json
+import os
+import shutil
+import sys
 import tarfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,7 +37,9 @@ class PushedImages:
         return self._by_digest.get(image.partition("@")[2])
 
     def push_archive(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Push the tar archive of a commit as `relaunch local push` does; return the tags that were not there yet.
+        """Push the tar archive of a commit as `relaunch local push` does.
+
+        Return the tags that were not there yet, and the `python` that trainings have; empty: Relaunch's own.
 
         Raises:
             ValueError: the account has no such repository.
@@ -44,8 +49,9 @@ class PushedImages:
         folder = self._folder / name / "files"
         with tarfile.open(archive) as files:
             files.extractall(folder, filter="data")
-        image = ImageFiles(folder, tuple(arguments["entry_point"]), tuple(arguments["command"]), str(arguments["path"]))
-        return {"pushed": list(self.push(arguments["repository"], arguments["tags"], image, name))}
+        path, python = _find_programs(str(arguments["path"]), folder.with_name("programs"))
+        image = ImageFiles(folder, tuple(arguments["entry_point"]), tuple(arguments["command"]), path)
+        return {"pushed": list(self.push(arguments["repository"], arguments["tags"], image, name)), "python": python}
 
     def push(self, repository: str, tags: Sequence[str], image: ImageFiles, name: str = "0" * 64) -> Iterator[str]:
         """Push an image, an index for this platform as CI pushes it; yield the tags that were not there yet.
@@ -71,6 +77,24 @@ class PushedImages:
             self._by_digest[digest] = image
             self._publish(_pushed(repository, tag, digest, pushed["registryId"]))
             yield tag
+
+
+def _find_programs(path: str, links: Path) -> tuple[str, str]:
+    """Return the PATH of trainings, without Relaunch's own programs, and its `python`; empty if it has none.
+
+    A system that has `python3` alone gets a link to it in the folder `links`: images of Python have both names.
+    """
+    own = Path(sys.executable).parent.resolve()
+    found = os.pathsep.join(each for each in path.split(os.pathsep) if Path(each).resolve() != own)
+    if python := shutil.which("python", path=found):
+        return found, python
+    if python := shutil.which("python3", path=found):
+        links.mkdir(parents=True, exist_ok=True)
+        link = links / "python"
+        link.unlink(missing_ok=True)
+        link.symlink_to(python)
+        return os.pathsep.join([found, str(links)]), python
+    return found, ""
 
 
 def _pushed(repository: str, tag: str, digest: str, account: str) -> Event:

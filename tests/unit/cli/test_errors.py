@@ -66,6 +66,14 @@ def test_an_unreachable_endpoint_names_the_variable_that_points_there(monkeypatc
     assert failure.hint.endswith("AWS_ENDPOINT_URL_ECS is http://127.0.0.1:9")
 
 
+def test_a_local_world_that_has_ended_is_no_matter_of_the_network():
+    failure = explain_error(boto.EndpointConnectionError(endpoint_url="http://127.0.0.1:9/"))
+
+    assert failure is not None
+    assert failure.message == "the local world at http://127.0.0.1:9/ has ended"
+    assert "`make local` starts another" in failure.hint
+
+
 def test_a_bug_is_not_explained():
     assert explain_error(KeyError("x")) is None
 

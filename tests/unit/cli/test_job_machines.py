@@ -88,6 +88,21 @@ def test_a_machine_that_is_ready_says_what_its_task_does(session):
     assert "its task is pulling its image (the cluster says PENDING), placed 9s ago" in explain(session, job_id)
 
 
+def test_a_task_whose_program_has_ended_runs_no_longer(session):
+    job_id = session.choose()
+    session.run_on_machine(job_id)
+    session.clock.advance(60)
+    task_id = session.jobs.job(job_id).current_attempt.task_id
+    ended = {"stopped_at": session.clock.now(), "execution_stopped_at": session.clock.now()}
+    observe_task(session.tasks.end(task_id, **ended), session.deps)
+    session.clock.advance(9)
+
+    text = explain(session, job_id)
+
+    assert "has ended its task, which ran for 1m00s" in text
+    assert "Ran 1m00s, 0 interruptions" in text
+
+
 def test_both_machines_of_a_handover_are_told(session):
     job_id = session.choose()
     session.run_on_machine(job_id)

@@ -6,7 +6,7 @@ import pytest
 
 from fakes.builders import make_definition, make_instance_type
 from fakes.definitions import EXAMPLE
-from relaunch.adapters.definition_file.parser import DefinitionFileError, definition_line, parse_definitions
+from relaunch.adapters.definition_file.parser import DefinitionFileError, parse_definitions, problem_mark
 from relaunch.core.definitions.accelerator import (
     AcceleratorRequirement,
     GpuRequirement,
@@ -323,6 +323,9 @@ def test_an_overlap_between_registered_definitions_is_no_fault_of_this_file():
     assert len(parse_definitions(f"jobs: {{a: {{task_definition: t, {GPU}}}}}", "f", CATALOGUE, [old])) == 1
 
 
-def test_the_line_of_a_definition_is_found_again():
-    assert definition_line(EXAMPLE, "resnet") == 3
-    assert definition_line(EXAMPLE, "other") == 1
+def test_a_problem_of_a_definition_is_found_again_at_the_key_that_it_names():
+    number = next(at for at, line in enumerate(EXAMPLE.splitlines(), 1) if line.startswith("    checkpoint:"))
+
+    assert problem_mark(EXAMPLE, "resnet", "no bucket, which `checkpoint` names") == (number, 5)
+    assert problem_mark(EXAMPLE, "resnet", "nothing satisfies `this`") == (3, 3)
+    assert problem_mark(EXAMPLE, "other", "") == (1, 1)

@@ -70,6 +70,20 @@ def test_what_is_ambiguous_or_cannot_be_written_is_refused_at_its_place(text: st
     assert problems(text) == [f"f.yaml:{problem}"]
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("a:\n  b: c\n  d:s3://e\n\n  # f\n  g: h", "3:3"),
+        ("a:\n  d:s3://e\n  g: h", "2:3"),
+        ("a:\n  b: c\n  d:s3://e", "3:3"),
+    ],
+)
+def test_a_space_that_was_forgotten_is_named_with_its_line(text: str, place: str) -> None:
+    assert problems(text) == [f"f.yaml:{place}: not valid YAML: a space is missing behind `d:`"]
+    other = "mapping values are not allowed here"
+    assert problems("- s3://e\n- b: c: d") == [f"f.yaml:2:7: not valid YAML: {other}"]
+
+
 def test_a_byte_order_mark_is_no_part_of_the_first_key() -> None:
     assert read_document("\ufeffa: b", "f.yaml").value == {"a": "b"}
 

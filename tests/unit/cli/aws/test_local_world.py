@@ -6,7 +6,7 @@ import boto3
 import pytest
 
 from fakes.simulated_region import INSTANCE_TYPES
-from relaunch_cli.aws.local_world import LocalWorld, is_loopback
+from relaunch_cli.aws.local_world import LocalWorld
 from relaunch_cli.errors import CommandError
 from relaunch_local.ecs import Clock, EcsServer, EcsSimulator, Script, ScriptedProcesses, SimulatorSettings
 from relaunch_local.ecs.engine.settings import Purchase
@@ -91,20 +91,3 @@ def test_an_endpoint_beyond_this_machine_is_never_called(monkeypatch, url):
         world().control("terminate", {"instance_id": "i-0"})
 
     assert "make local" in refused.value.hint
-
-
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("http://127.0.0.1:4566", True),
-        ("http://[::1]:4566", True),
-        ("http://localhost:4566", True),
-        ("http://127.0.0.1.example.com", False),
-        ("http://localhost.example.com", False),
-        ("http://0.0.0.0:1", False),
-        ("https://ecs.us-east-1.amazonaws.com", False),
-        ("", False),
-    ],
-)
-def test_loopback_is_this_machine_alone(url, expected):
-    assert is_loopback(url) is expected

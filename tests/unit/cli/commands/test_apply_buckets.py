@@ -52,7 +52,8 @@ def test_apply_refuses_a_bucket_that_is_not_there(relaunch, session, file, bucke
     result = relaunch("apply", str(file))
 
     assert result.exit_code == 2
-    assert f"{file}:2:3: jobs.resnet: there is no bucket acme-checkpoints, which `checkpoint` names" in result.stderr
+    assert f"{file}:6:5: jobs.resnet: there is no bucket acme-checkpoints, which `checkpoint` names" in result.stderr
+    assert "why it was rejected" not in result.stderr
     assert session.deps.definitions.load_definition("bert") is None
 
 

@@ -35,6 +35,7 @@ class TestImages:
 
         assert result.exit_code == 4
         first, second = result.stderr.splitlines()[:2]
+        assert f"`relaunch plan {file}` shows every offering and why it was rejected" in result.stderr
         assert first.startswith(f"{file}:2:3: jobs.resnet: nothing satisfies this job: image removed the last ")
         assert second.startswith(f"{file}:7:3: jobs.bert: nothing satisfies this job: image removed the last 6 of 6 ")
         assert self.REJECTED in first

@@ -126,7 +126,8 @@ def test_a_commit_is_pushed_with_the_tags_of_the_workflow(relaunch, session, rep
         return FakeLocalWorld.control(session.local_world, name, arguments)
 
     monkeypatch.setattr(session.local_world, "control", control)
-    session.local_world.answer = {"pushed": ["vision-latest", f"vision-{sha}"]}
+    session.local_world.answer = {"pushed": ["vision-latest", f"vision-{sha}"], "python": "/opt/ml/bin/python"}
+    session.on_pause = [lambda: None] * 40
 
     result = relaunch("local", "push")
 
@@ -138,8 +139,30 @@ def test_a_commit_is_pushed_with_the_tags_of_the_workflow(relaunch, session, rep
     assert sorted(names) == ["Dockerfile", "task-definition.json", "train.py"]
     assert f"pushed relaunch/trainer:vision-{sha}" in result.stderr
     assert "what is not committed is not in it" in result.stderr
+    assert "`python` is /opt/ml/bin/python, with the packages that it has" in result.stderr
+    assert "no job within 30 s: `relaunch events` shows" in result.stderr
     session.local_world.answer = {"pushed": []}
     assert "was pushed before, and starts nothing" in " ".join(relaunch("local", "push").stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("job_ids", "shown"),
+    [(("vision-1",), "started vision-1: relaunch logs vision-1 -f"), ((), "it started no job: vision: said why")],
+)
+def test_a_push_waits_for_what_it_starts(relaunch, session, repository, job_ids, shown):
+    sha = commit()
+    session.local_world.answer = {"pushed": [f"vision-{sha}"], "python": ""}
+
+    def handle():
+        identity = f"ecr:relaunch/trainer:vision-{sha}:sha256:1:now"
+        session.deps.events.record_event(identity, "image", "vision: said why", job_ids, session.now())
+
+    session.on_pause = [lambda: None, handle]
+
+    result = relaunch("local", "push")
+
+    assert shown in result.stderr
+    assert "`python` is Relaunch's own, without the packages of your training" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,15 @@ def test_a_wide_terminal_shows_reasons(relaunch, session):
     assert "no capacity, no capac…" in relaunch("machines").stdout
 
 
+def test_it_says_why_a_machine_that_ec2_interrupts_is_not_terminated(relaunch, session):
+    until = session.clock.now() + timedelta(minutes=3)
+    save(session, replace(ready(), state=MachineState.ENDING, claims=(), left_until=until))
+
+    assert "1 ENDING machine is left to EC2's interruption" in relaunch("machines").stderr
+    session.clock.advance(timedelta(minutes=4))
+    assert "EC2's interruption" not in relaunch("machines").stderr
+
+
 def test_machines_that_are_gone_are_not_listed(relaunch, session):
     machine = save(session, make_machine())
     gone = make_gone(machine, pending=(DeregisterNode("node"),))

@@ -9,7 +9,7 @@ from botocore.stub import Stubber
 
 from fakes.aws import make_client
 from relaunch.core.offerings.quotas import ALL_QUOTAS, QUOTA_CODES
-from relaunch_cli.deployment.findings import blocked, request_command
+from relaunch_cli.deployment.findings import QuotaState, blocked, request_command
 from relaunch_cli.deployment.quotas import read_quotas, request_quotas
 
 G_SPOT, G_ON_DEMAND, TRN_SPOT = "L-3819A6DF", "L-DB2E81BA", "L-6B0D517C"
@@ -77,8 +77,14 @@ def test_quotas_that_may_not_be_read_are_not_known_and_not_requested(stubber: St
     stubber.add_client_error("get_service_quota", "AccessDeniedException", "not you", 400)
     state = read_quotas(stubber.client)
 
-    assert "AccessDeniedException" in state.unread
+    assert state.unread == "the quotas of EC2 cannot be read (AWS denies GetServiceQuota: not you)"
     assert (state.zero, state.to_request, blocked(state)) == ([], [], [])
+
+
+def test_a_local_world_without_quotas_is_no_matter(stubber: Stubber) -> None:
+    stubber.add_client_error("get_service_quota", "UnknownOperationException", "not served here", 400)
+
+    assert read_quotas(stubber.client) == QuotaState()
 
 
 def test_a_request_is_for_the_smallest_machine_of_the_family() -> None:

@@ -9,14 +9,7 @@ from fakes.provider_groups import FakeProviderGroup
 from fakes.stacks import FakeStacks
 from relaunch_cli.deployment.findings import Stack
 from relaunch_cli.deployment.refusals import RefusedError
-from relaunch_cli.deployment.uninstallation import Uninstallation, is_complete, kept_after
-
-TRAINING_OUTPUTS = {
-    "CheckpointBucketName": "made-a",
-    "DataBucketName": "made-b",
-    "RepositoryName": "relaunch/trainer",
-    "LogGroupName": "/relaunch/relaunch",
-}
+from relaunch_cli.deployment.uninstallation import Uninstallation, is_complete
 
 
 class Draining:
@@ -198,43 +191,6 @@ def test_what_does_not_end_is_told_and_nothing_is_deleted() -> None:
 
     assert sum(pauses) == 900
     assert draining.removed == []
-
-
-def test_what_holds_work_is_kept_and_told_with_its_command() -> None:
-    found = [
-        Stack("relaunch", "CREATE_COMPLETE", {"TableDeletionPolicy": "Retain"}, {"TableName": "relaunch-JobsTable-1"}),
-        Stack("relaunch-training", "CREATE_COMPLETE", {}, TRAINING_OUTPUTS),
-    ]
-    kept = {each.what: each for each in kept_after(found, "relaunch")}
-
-    assert kept["table relaunch-JobsTable-1"].command == "aws dynamodb delete-table --table-name relaunch-JobsTable-1"
-    assert "--bucket made-a" in kept["bucket made-a"].command
-    assert "bucket made-b" in kept
-    assert kept["repository relaunch/trainer"].command.endswith("--repository-name relaunch/trainer")
-    assert kept["log group /relaunch/relaunch"].why == "what trainings wrote, until it is 30 days old"
-    assert all(each.why for each in kept.values())
-
-
-def test_what_an_earlier_deployment_made_is_listed_again() -> None:
-    bucket = "relaunch-training-newcheckpointbucket-1a2b"
-    adopted = {"CheckpointBucket": bucket, "DataBucket": "mine", "ExistingRepository": "true"}
-    outputs = {**TRAINING_OUTPUTS, "CheckpointBucketName": bucket, "DataBucketName": "mine"}
-    kept = [
-        each.what for each in kept_after([Stack("relaunch-training", "CREATE_COMPLETE", adopted, outputs)], "relaunch")
-    ]
-
-    assert [f"bucket {bucket}", "repository relaunch/trainer"] == kept[:2]
-
-
-def test_what_the_stacks_did_not_make_is_not_told() -> None:
-    existing = {"CheckpointBucket": "mine", "DataBucket": "mine", "ExistingRepository": "true"}
-    found = [
-        Stack("relaunch", "CREATE_COMPLETE", {"TableDeletionPolicy": "Delete"}, {"TableName": "relaunch-JobsTable-1"}),
-        Stack("relaunch-training", "CREATE_COMPLETE", existing, {**TRAINING_OUTPUTS, "RepositoryName": "mine"}),
-    ]
-    kept = [each.what for each in kept_after(found, "relaunch")]
-
-    assert not [what for what in kept if what.startswith(("bucket", "repository", "table"))]
 
 
 @pytest.mark.parametrize(

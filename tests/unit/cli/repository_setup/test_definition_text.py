@@ -39,6 +39,19 @@ def test_an_image_of_a_commit_starts_the_job():
     assert (definition.accelerator.gpu.count, definition.accelerator.gpu.memory_mib) == (2, 24 * 1024)
 
 
+@pytest.mark.parametrize("has_webhook", [True, False])
+def test_its_comments_are_true_without_a_workflow_too_and_say_what_guesses_decide(has_webhook):
+    text = definition_text(Training("vision", has_webhook=has_webhook), "relaunch-vision", "acme/vision", STACK)
+    lines = text.splitlines()
+    before = {each.split(":")[0].strip(): lines[number] for number, each in enumerate(lines[1:])}
+
+    assert "Without that file it is to be built in another way, and pushed" in before["on"]
+    assert "What starts a job is the image of a commit: .github/workflows/train.yml builds it" in text or has_webhook
+    assert "A guess, to be corrected: what costs least for so long a training" in before["estimated_duration"]
+    assert "A guess, to be corrected: no machine that costs more" in before["max_price_per_hour"]
+    assert max(map(len, lines)) <= 120
+
+
 def test_with_a_webhook_the_push_starts_it_and_waits_for_the_image():
     definition = parsed(Training("vision", has_webhook=True), "refs/heads/1.0")
 

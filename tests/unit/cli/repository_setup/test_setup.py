@@ -78,3 +78,17 @@ def test_a_repository_follows_a_stack_that_was_deployed_again(tmp_path: Path) ->
         assert re.search(r"^-.*-first", difference, re.MULTILINE)
         assert re.search(r"^[+].*-again", difference, re.MULTILINE)
     assert setup.definition["taskRoleArn"] == again.task_role_arn
+
+
+def test_options_agree_with_a_file_whose_comments_alone_are_others(tmp_path: Path) -> None:
+    outside = Outside(lambda _service: Ecs(), Gh(), lambda _text: Watched((), ()))
+    repository = GitRepository(tmp_path, "")
+    wanted = Wanted(Training("vision"), is_given=True)
+    write_files(tmp_path, survey(repository, wanted, STACK, outside).files)
+    file = tmp_path / "relaunch.yaml"
+    file.write_text(f"# of an earlier release\n{file.read_text()}")
+
+    assert survey(repository, wanted, STACK, outside).changed_files == []
+    file.write_text(file.read_text().replace("count: 1", "count: 2"))
+    with pytest.raises(CommandError, match=r"options do not change relaunch\.yaml, which differ"):
+        survey(repository, wanted, STACK, outside)

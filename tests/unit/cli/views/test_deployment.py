@@ -8,6 +8,7 @@ from rich.console import Console, RenderableType
 from fakes.cli_session import flat
 from relaunch.core.offerings.quotas import QUOTA_CODES
 from relaunch_cli.deployment.findings import AccountRoles, QuotaRequests, QuotaState, Stack, Survey
+from relaunch_cli.deployment.kept import kept_after
 from relaunch_cli.views.deployment import render_end, render_removal, render_survey, survey_json
 
 G_SPOT = "L-3819A6DF"
@@ -79,9 +80,12 @@ def test_the_table_of_costs_fits_80_columns(switches: dict[str, str]):
     assert all(line[-3] == "." for line in table[1:5])
 
 
-def test_a_removal_says_that_the_logs_of_trainings_go_with_it():
+def test_the_question_of_a_removal_says_what_is_deleted_and_what_is_kept():
     training = Stack("relaunch-training", "CREATE_COMPLETE", outputs={"LogGroupName": "/relaunch/training"})
+    kept = kept_after([training], "relaunch", AccountRoles((), ""), None)
 
-    text = flat(" ".join(lines(render_removal([training], "111122223333", "eu-central-1"))))
+    text = flat(" ".join(lines(render_removal([training], kept, "111122223333", "eu-central-1"))))
 
-    assert "the stack relaunch-training (CREATE_COMPLETE), and the logs of trainings in /relaunch/training" in text
+    deleted, _, rest = text.partition("Will be kept; the command that deletes each is shown at the end: ")
+    assert deleted.endswith("after all jobs were cancelled: the stack relaunch-training (CREATE_COMPLETE) ")
+    assert "log group /relaunch/training: what trainings wrote, until it is 30 days old" in rest

@@ -1,9 +1,15 @@
 """What fits the terminal."""
 
+import io
+import re
+import sys
+
 import pytest
 
 from fakes.builders import NOW
+from relaunch_cli.views.screen import print_note, progress
 
+ERASED = "\x1b[2K"
 COMMANDS = [("ps", "--all"), ("plan", "resnet"), ("show",), ("explain",), ("definitions",), ("events",)]
 NAMED = {"plan": "g4dn.xlarge", "definitions": "resnet", "events": "github"}
 
@@ -37,3 +43,19 @@ def test_in_a_pipe_a_record_is_a_line_however_long(relaunch, job_id, command, mo
     piped, wide = relaunch(*of_job(command, job_id)).stdout, relaunch(*of_job(command, job_id), columns=1000).stdout
 
     assert piped == wide
+
+
+def test_a_note_is_not_written_behind_the_status_line(monkeypatch):
+    written = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", written)
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("TERM", "xterm")
+
+    with progress("reading the job") as status:
+        status.update(spinner="line")  # which shows it at once
+        print_note("the newest job: demo-1")
+    print_note("over")
+
+    shown, between, _ = re.split("the newest job: demo-1|over", written.getvalue())
+    assert ERASED in shown.rpartition("reading the job")[2]
+    assert ERASED in between.rpartition("reading the job")[2]

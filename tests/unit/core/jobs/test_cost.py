@@ -38,6 +38,12 @@ def test_the_running_task_is_included_in_the_job_and_in_its_summary(job: Job, us
     assert cost_so_far(summarize_job(job), LATER) == (pytest.approx(usd), basis)
 
 
+def test_a_task_whose_program_has_ended_costs_no_more_until_its_end_is_counted() -> None:
+    ended = make_running_attempt(program_ended_at=NOW + timedelta(hours=1))
+
+    assert cost_so_far(make_running_job(attempt=ended), LATER) == (pytest.approx(0.4), CostBasis.PRICE)
+
+
 def test_a_task_runs_since_it_started_at_the_price_of_its_placement() -> None:
     assert running_task(make_running_job()) == RunningTask(NOW, 0.4)
 

@@ -333,3 +333,11 @@ def test_a_running_attempt_counts_as_run_time_until_it_stops():
     assert running.run_time(NOW + HOUR) == HOUR + timedelta(minutes=1)
     assert replace(running, attempt=attempt).run_time(NOW + HOUR) == timedelta(minutes=1)
     assert make_job(run_seconds=60.0).run_time(NOW + HOUR) == timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(("minutes", "ran"), [(3, 3), (-1, 0)])
+def test_the_run_time_ends_with_the_program_before_its_end_is_counted(minutes, ran):
+    ended_at = NOW + timedelta(minutes=minutes)
+    job = make_running_job(attempt=replace(make_running_job().current_attempt, program_ended_at=ended_at))
+
+    assert job.run_time(NOW + HOUR) == timedelta(minutes=ran)

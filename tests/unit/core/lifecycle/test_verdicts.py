@@ -147,7 +147,9 @@ def test_a_program_that_exited_by_itself_waits_for_seconds(code):
     held = stopped_at(EXITED_AT + SECOND, code)
 
     assert (held.state, held.wake_at) == (JobState.STOPPING, EXITED_AT + NOTICE_LEAD)
-    assert held.reason == f"exit code {code}; {INSTANCE_ID} may be ending, of which EC2 tells within a minute"
+    assert held.reason == f"exit code {code}; whether EC2 was taking {INSTANCE_ID} away is found out within a minute"
+    # The program has ended, however long its verdict takes.
+    assert held.run_time(EXITED_AT + 9 * SECOND) == EXITED_AT - held.current_attempt.started_at
     assert seconds_to_verdict(held, EXITED_AT + SECOND) == 9
     assert seconds_to_verdict(held, EXITED_AT + NOTICE_LEAD) == 0
     assert stopped_at(EXITED_AT + NOTICE_LEAD, code).state is not JobState.STOPPING
@@ -208,7 +210,7 @@ def test_an_instance_that_is_not_looked_up_yet_is_waited_for_like_any_other():
     over = decide(replace(held, pending=()), told, EXITED_AT + VERDICT_WAIT, StackLimits()).job
 
     assert (held.state, held.wake_at) == (JobState.STOPPING, EXITED_AT + NOTICE_LEAD)
-    assert held.reason == "exit code 0; its instance may be ending, of which EC2 tells within a minute"
+    assert held.reason == "exit code 0; whether EC2 was taking its instance away is found out within a minute"
     assert over.state is JobState.SUCCEEDED
 
 

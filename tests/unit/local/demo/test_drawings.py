@@ -1,11 +1,14 @@
 import io
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from rich.console import Console, RenderableType
 
+from fakes.builders import NOW
 from relaunch_local.demo.drawings import (
     describe_bill,
+    describe_end,
     draw_create_fleet,
     draw_loss_curve,
     draw_results,
@@ -13,6 +16,8 @@ from relaunch_local.demo.drawings import (
     elide,
 )
 from relaunch_local.demo.outcome import JobResult
+from relaunch_local.ecs import Purchase
+from relaunch_local.ecs.engine.model import BillLine
 
 RUN_TASK: dict[str, Any] = {
     "taskDefinition": "arn:aws:ecs:eu-central-1:111122223333:task-definition/trainer:11",
@@ -123,7 +128,19 @@ def test_results_fit_into_80_columns() -> None:
     assert "13 steps" in upload
 
 
-def test_the_bill_counts_every_machine() -> None:
-    bill = [{"cost_usd": 0.0012, "terminated_at": "2026-01-01"}, {"cost_usd": 0.0013, "terminated_at": None}]
+def test_the_bill_counts_every_machine_and_says_which_cost_nothing() -> None:
+    free = BillLine("i-1", "g6.xlarge", Purchase.SPOT, "us-east-1a", NOW, 0.3, is_free=True)
+    paid = BillLine("i-2", "g6.xlarge", Purchase.SPOT, "us-east-1a", NOW, 0.3, billing_ended_at=NOW)
+    bill = [
+        {"cost_usd": 0.0012, "terminated_at": "2026-01-01", "is_free": False},
+        {"cost_usd": 0.0013, "terminated_at": None, "is_free": True},
+    ]
 
-    assert describe_bill(bill) == "2 machines were launched and 1 terminated; they cost $0.0025"
+    ended = "2 machines were launched and 1 terminated; they cost $0.0025"
+    assert describe_bill(bill) == f"{ended}; EC2 bills nothing for 1, interrupted in the first hour"
+    assert "; EC2" not in describe_bill(bill[:1])
+    later = NOW + timedelta(seconds=27.4)
+    assert describe_end(free, later) == (
+        "i-1 is terminated after 27.4 s; interrupted in its first hour, it costs nothing"
+    )
+    assert describe_end(paid, later) == "i-2 is terminated; 0.0 s of it are paid"

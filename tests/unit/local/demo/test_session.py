@@ -8,6 +8,7 @@ from rich.console import Console
 from fakes.builders import make_job
 from relaunch.core.jobs.state import JobState
 from relaunch.ports import JobHistory
+from relaunch_local.demo.news import show_news
 from relaunch_local.demo.recorder import Recorder
 from relaunch_local.demo.screen import Screen
 from relaunch_local.demo.session import Session, UnmetExpectationError
@@ -19,6 +20,20 @@ def make_session(history: JobHistory | None = None, timeout_seconds: float = 0.0
     outside: Any = None
     screen = Screen(Console(file=io.StringIO()))
     return Session(local, connection, screen, Recorder(list), timeout_seconds, outside)
+
+
+def test_it_says_once_that_statuses_follow_what_they_are_about() -> None:
+    session = make_session()
+    statuses: list[dict[str, str]] = []
+    endpoint = SimpleNamespace(taken=[])
+    session.outside = SimpleNamespace(read_statuses=lambda: statuses, endpoint=endpoint)  # type: ignore[assignment]
+    for state in ("", "pending", "success"):
+        statuses += [{"state": state, "context": "relaunch/demo", "description": "queued"}] if state else []
+        show_news(session)
+
+    shown: Any = session.screen.console.file
+    assert shown.getvalue().count("statuses and notices follow within seconds") == 1
+    assert shown.getvalue().index("follow within seconds") < shown.getvalue().index("pending")
 
 
 class TestExpect:

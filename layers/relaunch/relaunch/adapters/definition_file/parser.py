@@ -13,7 +13,7 @@ from relaunch.adapters.definition_file.messages import (
 )
 from relaunch.adapters.definition_file.models import JOB_NAME_PATTERN, JobModel
 from relaunch.adapters.definition_file.values import KnownHardware, suggest
-from relaunch.adapters.definition_file.yaml_document import DefinitionProblem, Document, KeyPath, read_document
+from relaunch.adapters.definition_file.yaml_document import DefinitionProblem, Document, KeyPath, Mark, read_document
 from relaunch.core.definitions.definition import EventBridgeTrigger, JobDefinition, Overlap, SnsTrigger, find_overlaps
 from relaunch.core.offerings.instance_types import InstanceType, known_models, known_neuron_models
 
@@ -51,10 +51,11 @@ def parse_definitions(
     return definitions
 
 
-def definition_line(text: str, name: str) -> int:
-    """Return the line of a definition in the text of a file."""
-    place = read_document(text, "").places.get(("jobs", name))
-    return place.key.line if place else 1
+def problem_mark(text: str, name: str, problem: str) -> Mark:
+    """Return where a problem of a definition is in the text of a file: at the first key that it names like `this`."""
+    places = read_document(text, "").places
+    paths = [("jobs", name, key) for key in re.findall("`([a-z_]+)`", problem)]
+    return next((places[path].key for path in (*paths, ("jobs", name)) if path in places), Mark(1, 1))
 
 
 def known_hardware(catalogue: Mapping[str, InstanceType]) -> KnownHardware:

@@ -25,6 +25,10 @@ KeyPath = tuple[str | int, ...]
 # No encoding writes an unpaired surrogate, and no environment variable holds NUL; YAML's escapes make both.
 _UNUSABLE = re.compile("[\x00\ud800-\udfff]")
 
+# What `://` is in is no key.
+_GLUED_KEY = re.compile(r"[ -]*([A-Za-z_][\w-]*):[^\s:/]")
+_AFTER_A_TEXT = ("could not find expected ':'", "mapping values are not allowed here")
+
 
 class Mark(NamedTuple):
     """A position in the file; line and column start at 1."""
@@ -115,7 +119,7 @@ def read_document(text: str, file: str) -> Document:
     try:
         node = loader.get_single_node()
     except yaml.MarkedYAMLError as error:
-        _report_syntax(document, error)
+        _report_syntax(document, text, error)
         return document
     except (ValueError, OverflowError):  # PyYAML converts escapes (`\U00110000`) and versions unchecked
         mark = loader.get_mark()
@@ -133,7 +137,11 @@ def _mark_at(text: str, position: int) -> Mark:
     return Mark(before.count("\n") + 1, position - before.rfind("\n"))
 
 
-def _report_syntax(document: Document, error: yaml.MarkedYAMLError) -> None:
+def _report_syntax(document: Document, text: str, error: yaml.MarkedYAMLError) -> None:
+    if (forgotten := _find_glued_key(text, error)) is not None:
+        place, key = forgotten
+        document.report_at(place, (), f"not valid YAML: a space is missing behind `{key}:`")
+        return
     mark = error.problem_mark or error.context_mark
     words = [part for part in (error.context, error.problem) if part]
     hint = " (YAML is indented with spaces, not tabs)" if "\\t" in str(error.problem) else ""
@@ -141,6 +149,23 @@ def _report_syntax(document: Document, error: yaml.MarkedYAMLError) -> None:
         hint = ' (a text with braces needs quotes: "{branch}")'
     place = Mark(mark.line + 1, mark.column + 1) if mark else Mark(1, 1)
     document.report_at(place, (), f"not valid YAML: {', '.join(words)}{hint}")
+
+
+def _find_glued_key(text: str, error: yaml.MarkedYAMLError) -> tuple[Mark, str] | None:
+    """Return the key without a space behind its colon that an error is about, and its place, if it is about one.
+
+    To YAML `key:value` is a text, which goes on on the next line, so that PyYAML sees an error only there.
+    """
+    mark = error.problem_mark
+    if mark is None or error.problem not in _AFTER_A_TEXT:
+        return None
+    lines = text.splitlines()
+    # The last line has none behind it; the context is where a text began.
+    for number in (mark.line, (error.context_mark or mark).line, mark.line - 1):
+        found = _GLUED_KEY.match(lines[number]) if 0 <= number < len(lines) else None
+        if found is not None:
+            return Mark(number + 1, found.start(1) + 1), found[1]
+    return None
 
 
 class _Reader:

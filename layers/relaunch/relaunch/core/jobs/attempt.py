@@ -207,6 +207,8 @@ class Attempt:
     """When its task was first seen as stopped, if the verdict waits for what EC2 may tell of the instance."""
     held: HeldStop | None = None
     """That stop, until there is a verdict."""
+    program_ended_at: datetime | None = None
+    """When its containers had ended, if the target has told; its task is seen as stopped up to minutes later."""
     intent: StopIntent | None = None
     stop: Stop | None = None
 

@@ -48,8 +48,11 @@ def running_task(job: Job) -> RunningTask | None:
 def cost_so_far(job: Job | JobSummary, now: datetime) -> tuple[float, CostBasis]:
     """Return what a job has cost in USD, and what that rests on.
 
-    That is its tasks, and the machines that were requested for it and never ran one, from launch to end.
+    That is its tasks, and the machines that were requested for it and never ran one, from launch to end. A task whose
+    program has ended costs no more until its end is counted; of a summary, which does not say so, it does.
     """
+    if isinstance(job, Job) and job.attempt is not None and job.attempt.program_ended_at is not None:
+        now = min(now, job.attempt.program_ended_at)
     summary = job if isinstance(job, JobSummary) else summarize_job(job)
     running = summary.running
     ended_usd = summary.cost_usd + summary.useless_machines_usd

@@ -242,7 +242,9 @@ class Job:
         attempt = self.attempt
         if attempt is None or attempt.started_at is None or attempt.stop is not None:
             return ended
-        return ended + (now - attempt.started_at)
+        # Its end is seen, and its verdict made, up to minutes after its program. ECS's clock may be ahead.
+        until = now if attempt.program_ended_at is None else max(attempt.program_ended_at, attempt.started_at)
+        return ended + (until - attempt.started_at)
 
     def held_back_time(self, now: datetime) -> timedelta:
         """Return how long the job has waited, since it first ran, for what is no capacity.

@@ -154,7 +154,7 @@ def hold(job: Job, seen: TaskObservation, stop: Stop, host: HostObservation | No
     if now >= until:
         return None
     what = "no exit code" if stop.exit_code is None else f"exit code {stop.exit_code}"
-    detail = f"{what}; {instance_id or 'its instance'} may be ending, of which EC2 tells within a minute"
+    detail = f"{what}; whether EC2 was taking {instance_id or 'its instance'} away is found out within a minute"
     stopped = HeldStop(stop, ended_at(seen, since), *_kinds_by_notice(job, seen, now))
     held = replace(job, attempt=replace(attempt, held_since=since, held=stopped), reason=detail)
     if attempt.held_since is not None:

@@ -48,7 +48,7 @@ HELD = "#HELD"
 
 _JOB = JobBody()
 _ATTEMPT = TypeAdapter(Attempt)
-_RARE_FIELDS = ("ended_first", "held_since", "held")
+_RARE_FIELDS = ("ended_first", "held_since", "held", "program_ended_at")
 _TIMELINE_ENTRY = TypeAdapter(TimelineEntry)
 _SELECTION = TypeAdapter(StoredSelection)
 
