@@ -50,6 +50,9 @@ class _PodLogs:
     def __init__(self, cluster: KubernetesCluster) -> None:
         self._cluster = cluster
 
+    def open(self, target: LogTarget | None) -> None:
+        """Do nothing: a kubelet keeps the log of every container."""
+
     def write(self, target: LogTarget | None, timestamp: int, text: str) -> None:
         self._cluster.write_log(target, timestamp, text)
 
