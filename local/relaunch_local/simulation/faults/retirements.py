@@ -78,7 +78,11 @@ class Retirements:
         now = account.clock.now()
         known_at = account.facts.retirement_known_at.get(host.instance_id, now)
         is_known = now - known_at > _TIME_TO_LEAVE + account.facts.outage_time(known_at, now)
-        tasks = ", ".join(each.arn[-6:] for each in host.tasks.values() if each.last_status is LastStatus.RUNNING)
+        tasks = ", ".join(
+            each.arn[-6:]
+            for each in host.tasks.values()
+            if each.last_status is LastStatus.RUNNING and not each.is_stopping
+        )
         message = f"{host.instance_id}, known at {known_at:%H:%M:%S}: {tasks}"
         account.invariants.check("no task runs on an instance when AWS retires it", not (is_known and tasks), message)
         account.simulator.instances.terminate(host, StateReason.SCHEDULED_STOP)
