@@ -171,7 +171,7 @@ commit-statuses: environment ## Statuses of STATUS_JOBS=20000 jobs at a GitHub t
 
 OUTAGE_SEEDS ?= 6
 .PHONY: outages
-outages: environment ## What an outage of each service costs, OUTAGE_SEEDS=6 for each of 32 rows
+outages: environment ## What an outage of each service costs, OUTAGE_SEEDS=6 for each of 44 rows
 	@$(ENVIRONMENT)/python -m relaunch_local.simulation.outage_table --seeds $(OUTAGE_SEEDS)
 
 .PHONY: simulated-areas
