@@ -204,10 +204,10 @@ def test_one_that_is_billed_anyway_is_terminated_with_its_last_claim(at: datetim
 )
 def test_what_is_no_interruption_is_billed_also_in_the_first_hour(announced: MachineWarned):
     ready = machine(MachineState.READY)
-    told = replace(decide(ready, announced, NOW, LIMITS).machine, pending=())
-    now_warned = decide(told, MachineWarned(NOW), NOW, LIMITS).machine
+    warned_of = replace(decide(ready, announced, NOW, LIMITS).machine, pending=())
+    now_warned = decide(warned_of, MachineWarned(NOW), NOW, LIMITS).machine
 
-    assert decide(told, ClaimReleased("resnet-1"), NOW, LIMITS).machine.pending == (TerminateInstance(INSTANCE),)
+    assert decide(warned_of, ClaimReleased("resnet-1"), NOW, LIMITS).machine.pending == (TerminateInstance(INSTANCE),)
     assert decide(now_warned, ClaimReleased("resnet-1"), NOW, LIMITS).machine.pending == ()
     assert decide(now_warned, MachineWarned(NOW), NOW, LIMITS).is_ignored
 

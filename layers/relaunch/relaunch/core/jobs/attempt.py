@@ -208,7 +208,7 @@ class Attempt:
     held: HeldStop | None = None
     """That stop, until there is a verdict."""
     program_ended_at: datetime | None = None
-    """When its containers had ended, if the target has told; its task is seen as stopped up to minutes later."""
+    """When its containers had ended, if the target says so; its task is seen as stopped up to minutes later."""
     intent: StopIntent | None = None
     stop: Stop | None = None
 
