@@ -29,7 +29,7 @@ def fleet_controls(fleets: Fleets) -> dict[str, Callable[[JsonObject], Any]]:
 
 
 def _repeated(kind: Callable[..., Any], arguments: JsonObject) -> list[Any]:
-    members = {name: value for name, value in arguments.items() if name != "times"}
+    members: Any = {name: value for name, value in arguments.items() if name != "times"}
     return [kind(**members)] * arguments.get("times", 1)
 
 
@@ -42,8 +42,10 @@ def _set(holder: dict[Any, Any], key: Any, value: Any) -> None:
 
 
 def _reservation(arguments: JsonObject) -> CapacityReservation:
-    times = {name: datetime.fromisoformat(arguments[name]) for name in ("starts_at", "ends_at") if name in arguments}
-    return CapacityReservation(**{**arguments, **times})
+    members = dict[str, Any](arguments)
+    for name in {"starts_at", "ends_at"}.intersection(members):
+        members[name] = datetime.fromisoformat(members[name])
+    return CapacityReservation(**members)
 
 
 def _launch_template(arguments: JsonObject) -> LaunchTemplate:

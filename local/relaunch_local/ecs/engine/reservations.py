@@ -32,10 +32,7 @@ _NOT_ACTIVE = "InvalidCapacityReservationState"
 
 @dataclass(slots=True, eq=False)
 class CapacityReservation:
-    """A reservation of `total` instances of one type in one zone, of which others have `taken`.
-
-    `expires_late` is how long after its end an on-demand capacity reservation expires: EC2 says within an hour.
-    """
+    """A reservation of `total` instances of one type in one zone, of which others have `taken`."""
 
     reservation_id: str
     instance_type: str
@@ -45,6 +42,9 @@ class CapacityReservation:
     starts_at: datetime
     ends_at: datetime | None = None
     expires_late: timedelta = timedelta(0)
+    """How long after its end an on-demand capacity reservation expires: EC2 says within an hour."""
+    shown_late: timedelta = timedelta(0)
+    """How long it is described as pending after its start: up to five minutes, in which it can be launched into."""
     state: str = "scheduled"
     taken: int = 0
     owner: str = ""
@@ -106,7 +106,7 @@ class CapacityReservations:
         """Return how many instances are free; one that ends keeps its place until it is terminated."""
         if reservation.state != "active":
             return 0
-        return max(reservation.total - reservation.taken - len(self._inside(reservation)), 0)
+        return max(reservation.total - reservation.taken - len(self.inside(reservation)), 0)
 
     def refusal_of(self, reservation: CapacityReservation, reservation_type: str, place: Place) -> str | None:
         """Return the error code of a launch into a reservation; None if there is a free instance for it."""
@@ -134,6 +134,11 @@ class CapacityReservations:
         ]
         return page_of("CapacityReservations", rows, request)
 
+    def shown_state(self, reservation: CapacityReservation) -> str:
+        """Return the state as EC2 describes it."""
+        is_late = self.region.clock.now() < reservation.starts_at + reservation.shown_late
+        return "pending" if is_late and reservation.state == "active" else reservation.state
+
     def _view(self, reservation: CapacityReservation) -> JsonObject:
         owner = reservation.owner or self.region.arns.account
         row: JsonObject = {
@@ -146,7 +151,7 @@ class CapacityReservations:
             "Tenancy": "default",
             "TotalInstanceCount": reservation.total,
             "AvailableInstanceCount": self.available(reservation),
-            "State": reservation.state,
+            "State": self.shown_state(reservation),
             "StartDate": reservation.starts_at,
             "EndDateType": "unlimited" if reservation.ends_at is None else "limited",
             "InstanceMatchCriteria": "targeted",
@@ -154,11 +159,11 @@ class CapacityReservations:
         }
         return row if reservation.ends_at is None else {**row, "EndDate": reservation.ends_at}
 
-    def _at(self, at: datetime, now: datetime, act: Callable[[], None]) -> None:
+    def _at(self, at: datetime, now: datetime, then: Callable[[], None]) -> None:
         if at <= now:
-            act()
+            then()
         else:
-            self.region.clock.call_later((at - now).total_seconds(), act)
+            self.region.clock.call_later((at - now).total_seconds(), then)
 
     def _start(self, reservation: CapacityReservation) -> None:
         if reservation.state != "scheduled":
@@ -167,7 +172,8 @@ class CapacityReservations:
         if reservation.is_block:
             self._publish(reservation, "Capacity Block Reservation Delivered")
 
-    def _inside(self, reservation: CapacityReservation) -> list[Instance]:
+    def inside(self, reservation: CapacityReservation) -> list[Instance]:
+        """Return the instances that have a place in a reservation, those that end included."""
         return [
             each
             for each in self.instances.by_id.values()
@@ -175,7 +181,7 @@ class CapacityReservations:
         ]
 
     def _end(self, reservation: CapacityReservation) -> None:
-        inside = [each for each in self._inside(reservation) if each.is_alive]
+        inside = [each for each in self.inside(reservation) if each.is_alive]
         for listener in self.on_ending:
             listener(reservation, inside)
         for instance in inside:
@@ -185,7 +191,7 @@ class CapacityReservations:
         if reservation.state in _OVER:
             return
         reservation.state = state
-        self.instances.charge_on_demand(self._inside(reservation))
+        self.instances.charge_on_demand(self.inside(reservation))
 
     def _publish(self, reservation: CapacityReservation, detail_type: str) -> None:
         end = reservation.ends_at or reservation.starts_at

@@ -8,7 +8,8 @@ from relaunch_local.ecs import Purchase
 from relaunch_local.ecs.engine.reservations import CapacityReservation
 from relaunch_local.iam.policies import PolicyAuthorizer
 
-BLOCK, OPEN_END = "cr-0b10c0b10c0b10c00", "cr-0de0de0de0de0de00"
+BLOCK = "cr-0b10c0b10c0b10c00"
+OPEN_END = "cr-0de0de0de0de0de00"
 TYPES = {BLOCK: "capacity-block", OPEN_END: "on-demand-capacity-reservation"}
 FULL = ["ReservationCapacityExceeded"]
 WARNING = "Capacity Block Reservation Expiration Warning"
@@ -88,7 +89,7 @@ def test_the_type_must_be_that_of_the_reservation(region: FleetRegion) -> None:
     assert region.refused(**into(OPEN_END, ReservationTypes=["capacity-block"])) == FULL
     options = {**into(OPEN_END)["ReservedCapacityOptions"]}
     options["CapacityReservationTarget"] = {"CapacityReservationIds": ["cr-00000000000000000"]}
-    unknown = {"market": "reserved-capacity", "ReservedCapacityOptions": options}
+    unknown: Any = {"market": "reserved-capacity", "ReservedCapacityOptions": options}
     assert region.raised("create_fleet", **fleet_request(**unknown)) == "InvalidCapacityReservationId.NotFound"
 
 
