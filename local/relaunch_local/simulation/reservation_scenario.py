@@ -11,7 +11,7 @@ from relaunch_local.simulation.machine_scenario import MachineScenario, PlannedR
 from relaunch_local.simulation.scenario import Scenario
 
 _SHARE = 0.08
-_IDS = ("cr-0b10c0b10c0b10c00", "cr-0de0de0de0de0de00")
+_IDS = ("cr-0a11c0a11c0a11c00", "cr-0de0de0de0de0de00")
 """Another block is announced in other seeds too: `capacity-block-of-others-ends`."""
 _POLICIES = {
     PurchasePolicy.SPOT: PurchasePolicy.RESERVED_THEN_SPOT,
@@ -21,6 +21,9 @@ _POLICIES = {
 _TAKING_SHARE = 0.75
 _ALONE_SHARE = 0.15
 _UNLIMITED_SHARE = 0.8
+_UNREADABLE_SHARE = 0.4
+_BLOCKS_SHARE = 0.5
+_LONG_SHARE = 0.5
 _HOUR = 3_600.0
 
 
@@ -33,7 +36,7 @@ def with_reservations(chance: Chance, scenario: Scenario) -> Scenario:
     names = _IDS[: dice.randint(1, 2)]
     planned = tuple(_draw_reservation(dice, name, scenario.machines, scenario.chaos_seconds) for name in names)
     unreadable: tuple[tuple[float, float], ...] = ()
-    if dice.random() < 0.4:
+    if dice.random() < _UNREADABLE_SHARE:
         begins_at = dice.uniform(0.0, 0.5) * scenario.chaos_seconds
         unreadable = ((begins_at, begins_at + 60.0 * 180.0 ** dice.random()),)
     machines = scenario.machines
@@ -49,13 +52,16 @@ def with_reservations(chance: Chance, scenario: Scenario) -> Scenario:
     definitions = tuple(_take(dice, each, planned) for each in scenario.definitions)
     recipes = {name: _draw_longer(dice, recipe) for name, recipe in scenario.recipes.items()}
     limits = replace(scenario.limits, machines=machines.limits)
-    return replace(scenario, machines=machines, limits=limits, definitions=definitions, recipes=recipes)
+    # Few machines get as far as the end of a block at a higher rate.
+    intensity = min(scenario.intensity, 0.4)
+    drawn = replace(scenario, intensity=intensity, machines=machines, limits=limits)
+    return replace(drawn, definitions=definitions, recipes=recipes)
 
 
 def _draw_longer(dice: random.Random, recipe: Recipe) -> Recipe:
     """Let half of the trainings take so long that a block may end meanwhile."""
-    hours = dice.uniform(1.0, 2.5)
-    is_long = dice.random() < 0.5 and recipe.checkpoint_seconds is not None
+    hours = dice.uniform(1.0, 3.0)
+    is_long = dice.random() < _LONG_SHARE and recipe.checkpoint_seconds is not None
     return replace(recipe, work_seconds=max(recipe.work_seconds, hours * _HOUR)) if is_long else recipe
 
 
@@ -68,7 +74,7 @@ def _draw_reservation(
         dice.choice(machines.types),
         dice.choice(machines.zones),
         total=dice.choice((1, 1, 2, 4)),
-        is_block=dice.random() < 0.5,
+        is_block=dice.random() < _BLOCKS_SHARE,
         starts_at=starts_at,
         is_shared=dice.random() < 0.4,
         shown_late=dice.choice((0.0, dice.uniform(0.0, 300.0))),

@@ -21,8 +21,8 @@ _LEAST_WORK = timedelta(minutes=30)
 # A function decides on what it read up to a minute ago, of an answer that is used for half a minute.
 _READ = timedelta(seconds=67 + 30 + 15)
 _LOOK_SECONDS = 300.0
-# A launch fails time and again with many faults.
-_LONGEST_WAIT = timedelta(minutes=45)
+# Ten minutes while reservations cannot be read, and a launch that fails time and again with many faults.
+_LONGEST_WAIT = timedelta(minutes=35)
 
 
 class ReservedStock:
@@ -106,7 +106,7 @@ def _waits_for_capacity(job: Job) -> bool:
     """Return whether a job that takes more than what is reserved has nothing, and does not wait for anything else."""
     options = job.definition.purchase.options
     is_idle = job.state is JobState.WAITING and not job.machine_id
-    is_for_capacity = job.waiting is None or job.waiting.reason is WaitReason.CAPACITY
+    is_for_capacity = job.waiting is not None and job.waiting.reason in (WaitReason.CAPACITY, WaitReason.LAUNCH)
     return PurchaseOption.RESERVED in options and len(options) > 1 and is_idle and is_for_capacity
 
 
