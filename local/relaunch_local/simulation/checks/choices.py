@@ -154,6 +154,10 @@ class Choices:
     def _has_free(self, offered: OnSale, definition: JobDefinition, now: datetime) -> bool:
         """Return whether a free instance is reserved, and every function knows."""
         reserved = self.reserved
+        # Who has waited for them goes on without reservations that cannot be read.
+        unread = self._failed_at["ec2:describe_capacity_reservations"]
+        if any(at > now - _LONGEST_FUNCTION for at in unread):
+            return False
         return reserved is not None and reserved.is_open(offered.instance_type, offered.zone, definition, now)
 
     def _is_worth_it(self, offered: OnSale, prices: Sequence[float]) -> bool:
