@@ -33,6 +33,7 @@ from simulation.planted_message_bugs import MESSAGE_BUGS
 from simulation.planted_notice_bugs import NOTICE_BUGS
 from simulation.planted_progress_bugs import PROGRESS_BUGS
 from simulation.planted_record_bugs import RECORD_BUGS
+from simulation.planted_reservation_bugs import RESERVATION_BUGS
 from simulation.planted_stop_bugs import STOP_BUGS
 from simulation.planted_trigger_bugs import TRIGGER_BUGS
 from simulation.planting import patched
@@ -47,6 +48,7 @@ BUGS = (
     *MACHINE_BUGS,
     *FLEET_BUGS,
     *AGENT_BUGS,
+    *RESERVATION_BUGS,
     *EXCUSED_BUGS,
     *DEFINITION_BUGS,
     *PROGRESS_BUGS,

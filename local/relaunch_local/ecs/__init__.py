@@ -41,6 +41,8 @@ EC2 Fleet launches hosts from launch templates that the settings have, in the su
     simulator.fleets.plans.append(HostPlan(gpus=0, other_gpus_after=90))   # the next host; FleetSettings.plan_of: each
     simulator.fleets.pools.refusals["g5.xlarge", Purchase.SPOT, None] = "UnfulfillableCapacity"
 
+A CapacityReservation is added by `simulator.reservations.add(...)`; requests name it in ReservedCapacityOptions.
+
 HTTP control endpoints, JSON in and out, under `/_relaunch/`, signed like every request (`curl --aws-sigv4
 aws:amz:eu-central-1:ecs --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY"`); GET `requests`, `state`, `bill`; POST:
 
@@ -50,12 +52,13 @@ aws:amz:eu-central-1:ecs --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY"`); G
 - `fail` {action, times?, moment: before | after | throttle, code?, message?, drop_connection?};
 - of EC2 Fleet: `fleet` {code?, overrides?, is_empty?, times?}, `host` {members of HostPlan, times?},
   `launch-template` {template_id, name, versions: [members of LaunchTemplateVersion]}, `subnet` {subnet_id, zone};
+- `reservation` {members of CapacityReservation}, `reservation-cancelled` {reservation_id};
 - `refuse` {instance_type, purchase, zone?, code}, `quota` {family, purchase, vcpus},
   `addresses` {subnet_id, instances}; null as the last one ends it.
 
 Error messages are ECS's where it documents them or its users report them; the others are in its style.
 
-Not simulated of EC2 Fleet: more than one instance, other types than `instant`, prices, capacity reservations, overrides
+Not simulated of EC2 Fleet: more than one instance, other types than `instant`, prices, overrides
 without subnet or with disks, the shutdown behavior `stop`. A container instance that is deregistered by force has its
 tasks stopped, not orphaned.
 

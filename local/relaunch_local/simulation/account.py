@@ -9,7 +9,6 @@ from relaunch.adapters.aws.checkpoints import S3Checkpoints
 from relaunch.adapters.aws.client_config import SINGLE_SEND_CONFIG
 from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
 from relaunch.adapters.aws.ec2.hosts import Ec2Hosts
-from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.ecr_images import EcrImages
 from relaunch.adapters.aws.ecs.derived_revisions import EcsRegistry
 from relaunch.adapters.aws.ecs.rate_limiter import RateLimiter
@@ -323,7 +322,7 @@ class SimulatedAccount(CheckedWrites):
         ports: dict[str, Any] = {
             "targets": make_targets(target, self.cluster, self.calls, sts, self.scenario, self.invariants),
             "revisions": self.per_container(lambda: EcsRevisions(ecs, clock)),
-            "offerings": own_and_provided(self.scenario, Ec2SpotPrices(ec2, clock), self.trace, self.snapshots.store),
+            "offerings": own_and_provided(self.scenario, ec2, clock, self.trace, self.snapshots.store),
             "fleet": Ec2Fleet(fleet, single_send, STACK),
             "hosts": Ec2Hosts(ec2),
             "machine_queue": NotedQueue(SqsMachineQueue(self._sqs(), MACHINES_QUEUE), self.invariants.effects.done),

@@ -36,6 +36,7 @@ from relaunch_local.simulation.instance_types import ON_DEMAND_USD_PER_HOUR
 from relaunch_local.simulation.job_scenario import with_burst, with_limits, with_returns, with_stalled_trainings
 from relaunch_local.simulation.notice_scenario import with_notices
 from relaunch_local.simulation.other_trigger_scenario import with_other_triggers
+from relaunch_local.simulation.reservation_scenario import with_reservations
 from relaunch_local.simulation.scenario import (
     BUCKET,
     CHECKPOINTS,
@@ -121,7 +122,7 @@ def draw_scenario(chance: Chance) -> Scenario:
     constrained = is_constrained(chance.seed)
     drawn = with_constraints(chance, drawn) if constrained else with_neuron(chance.stream("scenario/neuron"), drawn)
     drawn = with_gpu_shares(chance.stream("scenario/gpu-shares"), drawn)
-    return with_other_triggers(chance, drawn)
+    return with_reservations(chance, with_other_triggers(chance, drawn))
 
 
 def with_outages(dice: random.Random, scenario: Scenario) -> Scenario:

@@ -41,6 +41,29 @@ _TEMPLATE_ID = "lt-0a1b2c3d4e5f60718"
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedReservation:
+    """A capacity reservation that the stack may use; seconds are those since the beginning of the run."""
+
+    reservation_id: str
+    instance_type: str
+    zone: str
+    total: int
+    is_block: bool
+    starts_at: float
+    ends_at: float | None = None
+    expires_late: float = 0.0
+    shown_late: float = 0.0
+    cancelled_at: float | None = None
+    is_shared: bool = False
+    """Whether others take some of its instances at times."""
+
+    @property
+    def lasts(self) -> bool:
+        """Whether it is there as long as the run."""
+        return self.ends_at is None and self.cancelled_at is None
+
+
+@dataclass(frozen=True, slots=True)
 class MachineScenario:
     """The machines of our own of one seed; without types there are none.
 
@@ -54,6 +77,11 @@ class MachineScenario:
     has_close_quota: bool = False
     """Whether the account's quota is so low that each launch counts the instances of other jobs."""
     ami: AmiKind = AmiKind.GPU
+    reservations: tuple[PlannedReservation, ...] = ()
+    raises_reservation_errors: bool = False
+    """Whether a refused launch into a reservation fails the whole call."""
+    unreadable: tuple[tuple[float, float], ...] = ()
+    """From when until when reservations cannot be read, in seconds since the beginning of the run."""
 
     @property
     def settings(self) -> MachineSettings:
@@ -66,6 +94,7 @@ class MachineScenario:
             subnets={zone: subnet_of(zone) for zone in self.zones},
             launch_templates={self.ami: LaunchTemplate(_TEMPLATE_ID, str(len(_VERSIONS)))},
             disk_gib=100,
+            reservation_ids=tuple(each.reservation_id for each in self.reservations),
         )
 
     @property
@@ -83,6 +112,7 @@ class MachineScenario:
             subnets={subnet_of(zone): zone for zone in self.zones},
             vcpu_quotas={(QUOTA_FAMILY, purchase): self.vcpu_quota for purchase in Purchase} if self.types else {},
             watchdog=Watchdog() if self.has_watchdog else NO_WATCHDOG,
+            raises_reservation_errors=self.raises_reservation_errors,
         )
 
     def with_types(self, types: Sequence[str]) -> "MachineScenario":

@@ -3,12 +3,15 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
+from relaunch.adapters.aws.ec2.reservations import Ec2Reservations
 from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.adapters.offerings.combined import CombinedOfferings
 from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
 from relaunch.adapters.offerings.regional import CurrentRegionalOfferings, OwnMachines
+from relaunch.adapters.offerings.reserved import ReservedOfferings
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering
@@ -17,6 +20,7 @@ from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOri
 from relaunch.ports import (
     ANY_OPTION,
     CapacityProviderOffer,
+    Clock,
     DecisionLog,
     OfferingSource,
     SnapshotSource,
@@ -90,12 +94,13 @@ class _GivenSnapshot:
 
 
 def own_and_provided(
-    scenario: Scenario, spot_prices: Ec2SpotPrices, log: DecisionLog, refreshed: SnapshotSource
+    scenario: Scenario, ec2: Any, clock: Clock, log: DecisionLog, refreshed: SnapshotSource
 ) -> OfferingSource:
-    """Return the offerings of a scenario: machines of our own, those of the capacity providers, or both.
+    """Return the offerings of a scenario: machines of our own, what is reserved, and those of the capacity providers.
 
     `refreshed` is the snapshot that the hourly refresh stores, for scenarios with one.
     """
+    spot_prices = Ec2SpotPrices(ec2, clock)
     provided = SimulatedOfferings(scenario.providers, spot_prices, scenario.on_demand_usd_per_hour)
     machines = scenario.machines
     if not machines.types:
@@ -104,7 +109,11 @@ def own_and_provided(
     current = CurrentSnapshot(snapshots, REGION, log)
     own = OwnMachines(frozenset(machines.zones), machines.settings.disk_gib)
     source = CurrentRegionalOfferings(current, spot_prices, log, own)
-    return CombinedOfferings(source, provided) if scenario.providers else source
+    others: list[OfferingSource] = [provided] if scenario.providers else []
+    if reservation_ids := machines.settings.reservation_ids:
+        reservations = Ec2Reservations(ec2, clock)
+        others.append(ReservedOfferings(reservation_ids, reservations, current, own, log))
+    return CombinedOfferings(source, *others) if others else source
 
 
 def first_snapshot(scenario: Scenario) -> OfferingsSnapshot:

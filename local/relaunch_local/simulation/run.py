@@ -25,6 +25,7 @@ from relaunch_local.simulation.faults.machines import MachineFaults
 from relaunch_local.simulation.faults.mass_losses import MassLosses
 from relaunch_local.simulation.faults.providers import ProviderFaults
 from relaunch_local.simulation.faults.rare import RareFaults
+from relaunch_local.simulation.faults.reservations import Reservations
 from relaunch_local.simulation.faults.retirements import Retirements
 from relaunch_local.simulation.faults.silent_hosts import SilentHosts
 from relaunch_local.simulation.faults.spot_drought import OnDemandShortages, SpotDrought
@@ -131,9 +132,7 @@ class SeedRun:
         self.waste = Waste()
         self.steps_until_idle = 0
         self.spot_watch = self._watch_spot()
-        AbsentAgents(self.account)
-        MassLosses(self.account)
-        Retirements(self.account)
+        self._let_instances_go()
         self.failed_tasks = FailedTaskFaults(self.account)
         Retries(self.account, self.workload)
         self.refreshes = Refreshes(self.account)
@@ -141,6 +140,12 @@ class SeedRun:
         ClusterFaults(self.account)
         self.retention = Retention(self.account)
         self.schedule = Schedule(self.account)
+
+    def _let_instances_go(self) -> None:
+        AbsentAgents(self.account)
+        MassLosses(self.account)
+        Retirements(self.account)
+        self.reservations = Reservations(self.account)
 
     def _let_people_work(self) -> None:
         self.applying = Applying(self.account)
@@ -205,6 +210,7 @@ class SeedRun:
         self.late_machines.end()
         self.machine_faults.end()
         self.provider_faults.end()
+        self.reservations.end()
         self.silent_hosts.end()
         self.failed_tasks.grant()
         self.triggers.end()

@@ -141,8 +141,10 @@ class Scenario:
         cluster = {} if self.cluster is None else {"AckClusterId": _CLUSTER_ID}
         topics = {} if self.other_triggers is None else {"SnsTopicArns": ",".join(TOPICS)}
         notices = {} if self.notices is None else self.notices.parameters
+        reserved = ",".join(self.machines.settings.reservation_ids)
+        reservations = {"CapacityReservations": reserved} if reserved else {}
         granted = self.granted or {"TaskDefinitionFamilies": ",".join(families), **cluster}
-        return {**granted, **topics, **notices}
+        return {**granted, **topics, **notices, **reservations}
 
     def simulator_settings(self, seed: int) -> SimulatorSettings:
         """Return the settings of the ECS simulator."""

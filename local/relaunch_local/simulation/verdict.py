@@ -260,6 +260,7 @@ class Verdict:
         for arn in self._invariants.stops[job.job_id]:
             attempt = self._invariants.attempts[arn]
             self._check_price(job, attempt)
+            self._check_reserved(arn, attempt)
             price = attempt_price(attempt).usd_per_hour
             seconds = run_seconds(self._invariants.tasks[job.job_id].get(arn, {}))
             ran = ran + seconds
@@ -306,6 +307,17 @@ class Verdict:
         told |= {earlier[-1].price_usd_per_hour} if earlier else set()
         message = f"{job.job_id}: {price.usd_per_hour} in {attempt.zone}, EC2 told {sorted(told)}"
         self._check("a task costs what its zone does", price.usd_per_hour in told, message)
+
+    def _check_reserved(self, arn: str, attempt: Attempt) -> None:
+        """Check that a task costs nothing more in a reservation, and on any other machine of our own its price.
+
+        Nobody tells the application when a reservation is over, from when on EC2 bills its instances on demand.
+        """
+        line = self._account.machines.bills.get(self._facts.host_of(arn))
+        price = attempt_price(attempt)
+        is_reserved = attempt.placement.offering.purchase is PurchaseOption.RESERVED
+        is_right = line is None or (line.is_reserved == is_reserved and not (is_reserved and price.usd_per_hour))
+        self._check("a task costs nothing more in a reservation alone", is_right, f"{arn[-6:]}: {price}")
 
     def _check_timeline(self, job: Job) -> None:
         timeline = self._invariants.timelines[job.job_id]

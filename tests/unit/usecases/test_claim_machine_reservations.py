@@ -1,16 +1,23 @@
 """Machines in a reservation are shared by the jobs that may use it, also when no instance of it is free."""
 
+from collections.abc import Collection
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 import pytest
 
 from fakes.builders import make_container, make_definition, make_instance_type, make_revision
 from fakes.machine_story import G5, MachineStory, make_own_offering
 from fakes.reservations import make_block, make_reserved
+from fakes.sources import FakeOfferings
 from fakes.story import push
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.jobs.state import JobState
+from relaunch.core.lifecycle.long_waits import UNREADABLE_LIMIT
 from relaunch.core.machines.machine import MachineState
+from relaunch.core.offerings.offering import Offering
+from relaunch.ports import ANY_OPTION, ReservationsUnreadableError
+from relaunch.usecases.choose_placement import select_offerings
 
 FOUR_GPUS = make_instance_type("g5.12xlarge", gpu_count=4, logical_gpu_count=4, vcpus=48, memory_mib=196_608)
 FULL = make_block(instance_type="g5.12xlarge", total=1, available=0)
@@ -105,3 +112,33 @@ def test_a_machine_of_a_reservation_that_ends_too_soon_is_not_shared_though_anot
     assert story.machine(second).machine_id != story.machine(first).machine_id
     assert story.machine(first).state is MachineState.STARTING
     assert story.job(second).state is JobState.WAITING
+
+
+class UnreadableReservations(FakeOfferings):
+    """Offerings of which those that are reserved cannot be read."""
+
+    def offerings(self, now: datetime, options: Collection[PurchaseOption] = ANY_OPTION) -> tuple[Offering, ...]:
+        if PurchaseOption.RESERVED in options:
+            raise ReservationsUnreadableError("no answer")
+        return self.available
+
+
+def kept_after(waited: timedelta, usd_per_hour: float) -> list[PurchaseOption]:
+    """Return what selection keeps for a job that has waited for reservations that cannot be read, beside spot."""
+    story = reserved_story(PurchasePolicy.RESERVED_THEN_SPOT)
+    job = story.job(story.submit())
+    story.clock.advance(waited)
+    spot = replace(make_own_offering(G5, usd_per_hour), on_demand_usd_per_hour=None)
+    selection, _ = select_offerings(job, replace(story.deps, offerings=UnreadableReservations(spot)))
+    assert "reservations-unreadable" in [name for name, _ in story.log.lines]
+    return [each.purchase for each in selection.kept]
+
+
+def test_a_job_takes_something_else_once_it_has_waited_for_reservations_that_cannot_be_read():
+    assert kept_after(UNREADABLE_LIMIT, 0.40) == [PurchaseOption.SPOT]
+
+
+@pytest.mark.parametrize(("waited", "usd_per_hour"), [(timedelta(0), 0.40), (UNREADABLE_LIMIT, 400.0)])
+def test_it_waits_on_at_first_and_where_nothing_else_would_do(waited: timedelta, usd_per_hour: float):
+    with pytest.raises(ReservationsUnreadableError):
+        kept_after(waited, usd_per_hour)

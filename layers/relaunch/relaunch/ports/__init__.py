@@ -33,6 +33,7 @@ from relaunch.ports.errors import NotGrantedError as NotGrantedError
 from relaunch.ports.errors import NotYetError as NotYetError
 from relaunch.ports.errors import PermanentError as PermanentError
 from relaunch.ports.errors import PortError as PortError
+from relaunch.ports.errors import ReservationsUnreadableError as ReservationsUnreadableError
 from relaunch.ports.errors import SlotsFullError as SlotsFullError
 from relaunch.ports.errors import StaleWriteError as StaleWriteError
 from relaunch.ports.errors import StartsChangedError as StartsChangedError

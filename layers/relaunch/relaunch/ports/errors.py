@@ -9,6 +9,10 @@ class TransientError(PortError):
     """The error is temporary: the message stays in its queue."""
 
 
+class ReservationsUnreadableError(TransientError):
+    """Capacity reservations could not be read: what else is offered is known."""
+
+
 class NotYetError(PortError):
     """The message came early: it stays in its queue, and is received again after `seconds`."""
 

@@ -20,6 +20,7 @@ from relaunch.core.lifecycle.events import (
     OfferingChosen,
     SlotDenied,
 )
+from relaunch.core.lifecycle.long_waits import goes_without_reserved
 from relaunch.core.lifecycle.market_choice import is_in_market, market_wait
 from relaunch.core.lifecycle.moves import may_move
 from relaunch.core.lifecycle.restart_policy import is_to_be_judged
@@ -30,7 +31,14 @@ from relaunch.core.offerings.capacity_memory import refused_placements, with_job
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.revisions.revision import revision_problem
 from relaunch.core.selection.selection import Selection, explain_rejection, prefer_low_risk, select
-from relaunch.ports import LaunchDependencies, NotGrantedError, PermanentError, SlotsFullError, StaleWriteError
+from relaunch.ports import (
+    LaunchDependencies,
+    NotGrantedError,
+    PermanentError,
+    ReservationsUnreadableError,
+    SlotsFullError,
+    StaleWriteError,
+)
 from relaunch.ports.checkpoints import ignore_unusable
 from relaunch.usecases.advance_job import apply_event
 from relaunch.usecases.claim_machine import claim_machine, find_machine
@@ -90,8 +98,25 @@ def _select(job: Job, deps: LaunchDependencies) -> Selection:
 
 
 def select_offerings(job: Job, deps: LaunchDependencies) -> tuple[Selection, AvailableOfferings]:
-    """Return what selection keeps and rejects for a job, and what it was selected from."""
-    available = load_offerings(deps, job.job_id, job.definition.purchase.options)
+    """Return what selection keeps and rejects for a job, and what it was selected from.
+
+    While reservations cannot be read, a job that has waited for them is launched elsewhere. Where nothing else is kept
+    it waits on: what is reserved may be all that it can ever have.
+    """
+    options = job.definition.purchase.options
+    try:
+        return _select_from(load_offerings(deps, job.job_id, options), job)
+    except ReservationsUnreadableError as error:
+        if not goes_without_reserved(job, deps.clock.now()):
+            raise
+        found = _select_from(load_offerings(deps, job.job_id, options - {PurchaseOption.RESERVED}), job)
+        if not found[0].kept:
+            raise
+        deps.log.decided("reservations-unreadable", job_id=job.job_id, reason=str(error))
+        return found
+
+
+def _select_from(available: AvailableOfferings, job: Job) -> tuple[Selection, AvailableOfferings]:
     # What a running task is to be moved to is tried for nothing.
     is_retried_sooner = is_in_market(job) or may_move(job)
     memory = retried_sooner(available.memory) if is_retried_sooner else available.memory

@@ -202,6 +202,8 @@ def _description(instance: Instance) -> JsonObject:
     if instance.purchase is Purchase.SPOT:
         description["InstanceLifecycle"] = "spot"
         description["SpotInstanceRequestId"] = f"sir-{instance.instance_id[2:10]}"
+    if instance.reservation_id:
+        description["CapacityReservationId"] = instance.reservation_id
     if instance.ended_at is not None:
         who = "Service" if instance.state_reason is StateReason.SPOT_TERMINATION else "User"
         description["StateTransitionReason"] = f"{who} initiated ({instance.ended_at:%Y-%m-%d %H:%M:%S} GMT)"

@@ -30,7 +30,12 @@ class Ec2Permissions:
     authorize: Authorize
 
     def check_create_fleet(
-        self, access_key: str, tags: Tags, template_ids: Iterable[str], subnet_ids: Iterable[str]
+        self,
+        access_key: str,
+        tags: Tags,
+        template_ids: Iterable[str],
+        subnet_ids: Iterable[str],
+        reservation_id: str = "",
     ) -> None:
         """Check CreateFleet as a whole; raises UnauthorizedOperation.
 
@@ -48,6 +53,9 @@ class Ec2Permissions:
         permissions += [
             Permission(access_key, "ec2:CreateFleet", self.arns.ec2(f"launch-template/{each}")) for each in template_ids
         ]
+        if reservation_id:
+            named = self.arns.ec2(f"capacity-reservation/{reservation_id}")
+            permissions.append(Permission(access_key, "ec2:CreateFleet", named))
         if of_fleet:
             permissions.append(self._tagging(access_key, fleet, of_fleet, "CreateFleet"))
         self._demand(permissions)
@@ -65,9 +73,12 @@ class Ec2Permissions:
             if not all(map(self.authorize, needed)):
                 raise EcsError("SsmAccessDenied", f"You are not authorized to read the parameter {name}.")
 
-    def may_run(self, access_key: str, offer: Offer, tags: Tags) -> bool:
+    def may_run(self, access_key: str, offer: Offer, tags: Tags, reservation_id: str = "") -> bool:
         """Return whether the caller may launch the instance of an offer, tag it and pass its role."""
         permissions = [*self._run(access_key, offer, tags)]
+        if reservation_id:
+            named = self.arns.ec2(f"capacity-reservation/{reservation_id}")
+            permissions.append(Permission(access_key, "ec2:RunInstances", named))
         permissions += [
             self._tagging(access_key, self.arns.ec2(f"{kind}/*"), tags[kind], "RunInstances")
             for kind in _CREATED

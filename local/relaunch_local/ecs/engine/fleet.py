@@ -13,6 +13,7 @@ from relaunch_local.ecs.engine.launch_templates import LaunchTemplates
 from relaunch_local.ecs.engine.model import Cluster, FleetMember, Instance, JsonObject, StateReason
 from relaunch_local.ecs.engine.pools import HostFault, Place, Pools, message_of
 from relaunch_local.ecs.engine.region import Region
+from relaunch_local.ecs.engine.reservations import CapacityReservations
 from relaunch_local.ecs.engine.settings import FleetSettings, HostPlan, Purchase
 from relaunch_local.ecs.errors import EcsError
 from relaunch_local.ecs.rules.fleet import FleetRequest, parse_create_fleet
@@ -53,6 +54,7 @@ class Fleets:
     pools: Pools
     templates: LaunchTemplates
     tokens: FleetTokens
+    reservations: CapacityReservations
     permissions: Ec2Permissions | None = None
     faults: deque[FleetFault] = field(default_factory=deque)
     """The faults of the next calls that launch."""
@@ -70,11 +72,14 @@ class Fleets:
         if self.permissions is not None:
             templates = sorted({offer.template_id for offer in offers})
             subnets = sorted({offer.place.subnet_id for offer in offers} - {""})
-            self.permissions.check_create_fleet(access_key, fleet.tags, templates, subnets)
+            named = fleet.reservation_id
+            self.permissions.check_create_fleet(access_key, fleet.tags, templates, subnets, named)
             parameters = sorted({offer.image_parameter for offer in offers} - {""})
             self.permissions.check_image_parameters(access_key, parameters)
         if request.get("DryRun"):
             raise EcsError("DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
+        if fleet.reservation_id:
+            self.reservations.find(fleet.reservation_id)
         answer = self.tokens.replay(request)
         if answer is None:
             answer = self._launch(fleet, offers, access_key)
@@ -101,16 +106,27 @@ class Fleets:
             if self.settings.raises_throttling:
                 raise EcsError("RequestLimitExceeded", "Request limit exceeded.")
             return "RequestLimitExceeded"
-        if self.permissions is not None and not self.permissions.may_run(access_key, offer, _tags(fleet, offer)):
+        if self.permissions is not None and not self.permissions.may_run(
+            access_key, offer, _tags(fleet, offer), fleet.reservation_id
+        ):
             return "UnauthorizedOperation"
         if offer.place.purchase is Purchase.ON_DEMAND and offer.template.tags.get("spot-instances-request"):
             # "You cannot specify tags for Spot instances requests if there are no Spot instances requests being
             # created by the request." (github.com/aws/karpenter-provider-aws/issues/5850)
             return "InvalidParameterValue"
-        refusal = self.pools.refusal_of(offer.place)
+        refusal = self._refusal_by_stock(fleet, offer.place)
         if refusal is None and not self.limits.may_launch_instance():
             return "RequestLimitExceeded"
         return refusal
+
+    def _refusal_by_stock(self, fleet: FleetRequest, place: Place) -> str | None:
+        if not fleet.reservation_id:
+            return self.pools.refusal_of(place)
+        reservation = self.reservations.find(fleet.reservation_id)
+        code = self.reservations.refusal_of(reservation, fleet.reservation_type, place)
+        if code is not None and self.settings.raises_reservation_errors:
+            raise EcsError(code, message_of(code, place))
+        return code or self.pools.refusal_of_reserved(place)
 
     def _price(self, place: Place) -> float | None:
         return self.region.price_of(place.instance_type, place.zone, place.purchase)
@@ -139,6 +155,7 @@ class Fleets:
             image_id=offer.image_id,
             attributes=self._attributes(offer, host, tags),
             subnet_id=place.subnet_id,
+            reservation_id=fleet.reservation_id,
             fleet=FleetMember(
                 f"fleet-{fleet_uuid}", f"fleet-{fleet_uuid}-0", template.instance_profile_arn, has_watchdog
             ),

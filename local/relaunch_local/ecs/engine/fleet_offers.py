@@ -52,7 +52,9 @@ def offers_of(fleet: FleetRequest, templates: LaunchTemplates, subnets: Mapping[
         EcsError: an unknown launch template; InvalidFleetConfig for two overrides of one type in one zone, which EC2
             does not take, or a subnet that is not in the override's zone.
     """
-    offers = [_offer_of(override, Purchase(fleet.market), templates, subnets) for override in fleet.overrides]
+    # EC2 describes an instance in a reservation as on-demand.
+    purchase = Purchase.ON_DEMAND if fleet.reservation_id else Purchase(fleet.market)
+    offers = [_offer_of(override, purchase, templates, subnets) for override in fleet.overrides]
     pairs = [(offer.place.instance_type, offer.place.zone) for offer in offers if offer.place.zone]
     for instance_type, zone in pairs:
         if pairs.count((instance_type, zone)) > 1:

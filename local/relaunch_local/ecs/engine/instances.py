@@ -1,7 +1,7 @@
 """EC2 instances: launch, registration, interruption, termination, cost."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -53,6 +53,8 @@ class LaunchSpecification:
     subnet_id: str = ""
     """Empty: the subnet of the zone."""
     fleet: FleetMember | None = None
+    reservation_id: str = ""
+    """The capacity reservation that has its place; empty: the stock of the pool."""
     tags: Mapping[str, str] = field(default_factory=dict)
     host: HostPlan = SOUND
 
@@ -133,6 +135,7 @@ class Instances:
             group=spec.group,
             provider=spec.provider,
             fleet=spec.fleet,
+            reservation_id=spec.reservation_id,
             tags=dict(spec.tags) | ({GROUP_TAG: spec.group.spec.name} if spec.group else {}),
             host=spec.host,
             tcp_ports=set(RESERVED_TCP_PORTS),
@@ -146,11 +149,13 @@ class Instances:
         instance.agent_connected = False
         instance.status = None
         self.by_id[instance.instance_id] = instance
-        self._counts.update(_count_keys(instance.instance_type, instance.purchase, instance.zone))
+        if not instance.reservation_id:
+            self._counts.update(_count_keys(instance.instance_type, instance.purchase, instance.zone))
         price = self.region.price_of(instance.instance_type, instance.zone, instance.purchase)
         line = BillLine(
-            instance.instance_id, instance.instance_type, instance.purchase, instance.zone, instance.launched_at, price
-        )
+            instance.instance_id, instance.instance_type, instance.purchase, instance.zone, instance.launched_at, price,
+            is_reserved=bool(instance.reservation_id),
+        )  # fmt: skip
         self.bill.append(line)
         self._bill_of[instance.instance_id] = line
         if spec.group is not None:
@@ -206,13 +211,19 @@ class Instances:
             line.billing_ended_at = now
         is_interrupted = reason is StateReason.SPOT_TERMINATION and instance.purchase is Purchase.SPOT
         line.is_free = is_interrupted and now - line.launched_at < _FREE_HOUR
-        self._counts.subtract(_count_keys(instance.instance_type, instance.purchase, instance.zone))
+        if not instance.reservation_id:
+            self._counts.subtract(_count_keys(instance.instance_type, instance.purchase, instance.zone))
         if instance.group is not None:
             instance.group.instances.pop(instance.instance_id, None)
         self._publish_state(instance)
         self.region.clock.call_later(self._shutdown_seconds(instance), lambda: self._terminated_now(instance))
         for listener in self.on_terminating:
             listener(instance)
+
+    def charge_on_demand(self, instances: Iterable[Instance]) -> None:
+        """Let the on-demand price be paid from now on for instances whose capacity reservation is over."""
+        for instance in instances:
+            self._bill_of[instance.instance_id].reserved_until = self.region.clock.now()
 
     def set_agent(self, instance: Instance, *, connected: bool) -> None:
         """Disconnect the agent, or reconnect it, upon which it reports what happened in between."""

@@ -176,6 +176,8 @@ class Instance:
     group: "AutoScalingGroupState | None" = None
     provider: "CapacityProvider | None" = None
     fleet: FleetMember | None = None
+    reservation_id: str = ""
+    """The capacity reservation that it was launched into."""
     tags: dict[str, str] = field(default_factory=dict)
     host: HostPlan = SOUND
     pulled_image: str = ""
@@ -295,12 +297,20 @@ class BillLine:
     terminated_at: datetime | None = None
     billing_ended_at: datetime | None = None
     """When an instance of EC2 Fleet began to shut down; None for others, which are billed until `terminated`."""
+    is_reserved: bool = False
+    """Whether it was launched into a capacity reservation, which is paid for whether it is used or not."""
+    reserved_until: datetime | None = None
+    """From when the on-demand price is paid for it, as its reservation was over; None: never."""
     is_free: bool = False
     """Whether EC2 interrupted a spot instance within its first hour ("Billing for interrupted Spot Instances")."""
 
     def cost_usd(self, now: datetime) -> float:
-        """Return the USD from launch to the end of billing or `now`; 0 if it is free or the price is unknown."""
-        if self.is_free:
+        """Return the USD from launch to the end of billing or `now`; 0 if it is free or the price is unknown.
+
+        What is reserved costs nothing more, until its reservation is over.
+        """
+        since = self.reserved_until if self.is_reserved else self.launched_at
+        if self.is_free or since is None:
             return 0.0
         until = self.billing_ended_at or self.terminated_at or now
-        return (self.price_usd_per_hour or 0.0) * (until - self.launched_at).total_seconds() / 3_600
+        return (self.price_usd_per_hour or 0.0) * max((until - since).total_seconds(), 0.0) / 3_600

@@ -28,6 +28,8 @@ MESSAGES = {
     "VcpuLimitExceeded": "You have requested more vCPU capacity than your current vCPU limit allows for the instance "
     "bucket that the specified instance type belongs to.",
     "MaxSpotInstanceCountExceeded": "Max spot instance count exceeded",
+    "ReservationCapacityExceeded": "The requested reservation does not have sufficient compatible and available "
+    "capacity for this request.",
     "RequestLimitExceeded": "Request limit exceeded.",
     "UnauthorizedOperation": "You are not authorized to perform this operation.",
     "AuthFailure.ServiceLinkedRoleCreationNotPermitted": "The provided credentials do not have permission to create "
@@ -88,10 +90,8 @@ class Pools:
 
     def refusal_of(self, place: Place) -> str | None:
         """Return the error code of a launch; None if there is an instance for it."""
-        if not self._is_offered(place):
-            return "InvalidFleetConfiguration"
-        if place.subnet_id not in self.subnets:
-            return "InvalidSubnetID.NotFound"
+        if code := self._mistake_in(place):
+            return code
         for zone in (place.zone, None):
             code = self.refusals.get((place.instance_type, place.purchase, zone))
             if code is not None:
@@ -101,6 +101,20 @@ class Pools:
         if self._is_full(place.subnet_id):
             return "InsufficientFreeAddressesInSubnet"
         return None if self.expects_capacity(place) else "InsufficientInstanceCapacity"
+
+    def refusal_of_reserved(self, place: Place) -> str | None:
+        """Return the error code of a launch into a reservation that has a free instance; None without an error.
+
+        Stock and quotas were asked for when it was made.
+        """
+        return self._mistake_in(place) or (
+            "InsufficientFreeAddressesInSubnet" if self._is_full(place.subnet_id) else None
+        )
+
+    def _mistake_in(self, place: Place) -> str | None:
+        if not self._is_offered(place):
+            return "InvalidFleetConfiguration"
+        return None if place.subnet_id in self.subnets else "InvalidSubnetID.NotFound"
 
     def _is_offered(self, place: Place) -> bool:
         is_known = place.instance_type in self.region.shapes
@@ -119,7 +133,9 @@ class Pools:
         used = sum(
             instance.shape.vcpus
             for instance in self._counted()
-            if instance.purchase is place.purchase and family_of(instance.instance_type) == family
+            if instance.purchase is place.purchase
+            and not instance.reservation_id
+            and family_of(instance.instance_type) == family
         )
         return used + self.region.shapes[place.instance_type].vcpus > quota
 

@@ -227,6 +227,8 @@ class FleetSettings:
     """vCPUs by family (`G and VT`, `P`, `Trn`, `Inf`, `Standard`) and purchase option; a missing one is unlimited."""
     token_lifetime: timedelta = timedelta(hours=24)
     """How long a client token is kept. AWS does not say."""
+    raises_reservation_errors: bool = False
+    """Whether a launch into a reservation that is refused fails the whole call. AWS does not say."""
     raises_throttling: bool = False
     """Whether a throttled launch fails the whole call, rather than being one of its errors."""
     watchdog: Watchdog = Watchdog()

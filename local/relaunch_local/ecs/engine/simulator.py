@@ -25,6 +25,7 @@ from relaunch_local.ecs.engine.model import CapacityProvider, Instance, JsonObje
 from relaunch_local.ecs.engine.pools import Pools
 from relaunch_local.ecs.engine.queries import Queries
 from relaunch_local.ecs.engine.region import Event, EventBus, Region
+from relaunch_local.ecs.engine.reservations import CapacityReservations
 from relaunch_local.ecs.engine.scheduler import Scheduler
 from relaunch_local.ecs.engine.services import Services
 from relaunch_local.ecs.engine.settings import DEFAULT_IMAGE_ID, AutoScalingGroup, Purchase, SimulatorSettings, Timing
@@ -50,6 +51,7 @@ SERVED_EC2_ACTIONS = frozenset(
         "DescribeInstanceTypeOfferings",
         "DescribeInstanceTypes",
         "DescribeAvailabilityZones",
+        "DescribeCapacityReservations",
     }
 )
 """The actions of EC2 that the simulator answers."""
@@ -111,6 +113,7 @@ class EcsSimulator:
         permissions = None if authorize is None else Ec2Permissions(arns, authorize)
         self.ec2 = Ec2Offerings(self.region, settings.spot_prices, settings.offerings)
         self.ec2_instances = Ec2Instances(self.region, self.instances, permissions)
+        self.reservations = CapacityReservations(self.region, self.instances)
         self.fleets = self._make_fleets(permissions)
         self._hosts = Hosts(self.region, self.instances, self.lifecycle, settings.fleet.watchdog)
         self._authorization = None if authorize is None else Authorization(arns, authorize)
@@ -283,6 +286,7 @@ class EcsSimulator:
             "DescribeInstanceTypeOfferings": self.ec2.describe_instance_type_offerings,
             "DescribeInstanceTypes": self.ec2.describe_instance_types,
             "DescribeAvailabilityZones": self.ec2.describe_availability_zones,
+            "DescribeCapacityReservations": self.reservations.describe,
         }
         return handlers[action](parameters)
 
@@ -293,8 +297,9 @@ class EcsSimulator:
         templates = LaunchTemplates(settings.launch_templates)
         tokens = FleetTokens(self.clock, settings.token_lifetime)
         return Fleets(
-            self.region, self.instances, self.clusters, self.limits, settings, pools, templates, tokens, permissions
-        )
+            self.region, self.instances, self.clusters, self.limits, settings, pools, templates, tokens,
+            self.reservations, permissions,
+        )  # fmt: skip
 
     def _all_handlers(self) -> dict[str, Handler]:
         tagging = Tagging(self.region, self.clusters, self.definitions)

@@ -16,21 +16,25 @@ MAX_CONFIGS = 50
 MAX_OVERRIDES = 300
 SPOT = "spot"
 ON_DEMAND = "on-demand"
+RESERVED = "reserved-capacity"
+CAPACITY_BLOCK = "capacity-block"
+"""The type of a Capacity Block, and the older target for one, which is not simulated."""
+ON_DEMAND_RESERVATION = "on-demand-capacity-reservation"
 
 _TOKEN = re.compile(r"[\x21-\x7e]{1,64}")
 _IMAGE = re.compile(r"ami-([0-9a-f]{8}|[0-9a-f]{17})|resolve:ssm:.+")
 _INSTANCE_TYPE = re.compile(r"[a-z0-9-]+\.[a-z0-9-]+")
 _TAGGED = ("fleet", "instance", "volume", "network-interface")
 _REQUEST = {
-    "ClientToken", "DryRun", "LaunchTemplateConfigs", "OnDemandOptions", "SpotOptions", "TagSpecifications",
-    "TargetCapacitySpecification", "Type",
+    "ClientToken", "DryRun", "LaunchTemplateConfigs", "OnDemandOptions", "ReservedCapacityOptions", "SpotOptions",
+    "TagSpecifications", "TargetCapacitySpecification", "Type",
 }  # fmt: skip
 _TARGET = {"TotalTargetCapacity", "DefaultTargetCapacityType"}
 _OPTIONS = {"AllocationStrategy", "SingleInstanceType", "SingleAvailabilityZone"}
 _TEMPLATE = {"LaunchTemplateId", "LaunchTemplateName", "Version"}
 _OVERRIDE = {"AvailabilityZone", "ImageId", "InstanceType", "Priority", "SubnetId"}
 
-_OPTIONS_OF = {SPOT: "SpotOptions", ON_DEMAND: "OnDemandOptions"}
+_OPTIONS_OF = {SPOT: "SpotOptions", ON_DEMAND: "OnDemandOptions", RESERVED: "ReservedCapacityOptions"}
 _STRATEGIES = {
     SPOT: (
         "lowest-price", "diversified", "capacity-optimized", "capacity-optimized-prioritized",
@@ -60,11 +64,14 @@ class FleetRequest:
     """A valid request."""
 
     market: str
-    """`spot` or `on-demand`."""
+    """`spot`, `on-demand` or `reserved-capacity`."""
     strategy: str
     overrides: tuple[FleetOverride, ...]
     tags: Mapping[str, Mapping[str, str]]
     """Tags by resource type."""
+    reservation_id: str = ""
+    """The reservation that it launches into, empty without one."""
+    reservation_type: str = ""
 
 
 def parse_create_fleet(request: Mapping[str, Any]) -> FleetRequest:
@@ -83,7 +90,9 @@ def parse_create_fleet(request: Mapping[str, Any]) -> FleetRequest:
     if fleet_type != "instant":
         raise EcsError("UnsupportedOperation", f"The simulator has fleets of the type instant only, not {fleet_type}.")
     market = _market(request)
-    return FleetRequest(market, _strategy(request, market), _overrides(request), _tags(request))
+    strategy = _strategy(request, market)
+    reserved = _reserved(request) if market == RESERVED else ("", "")
+    return FleetRequest(market, strategy, _overrides(request), _tags(request), *reserved)
 
 
 def _market(request: Mapping[str, Any]) -> str:
@@ -94,7 +103,7 @@ def _market(request: Mapping[str, Any]) -> str:
     if total > 1:
         raise EcsError("UnsupportedOperation", "The simulator launches one instance in each fleet.")
     market = str(_needed(target, "DefaultTargetCapacityType", "TargetCapacitySpecification."))
-    if market in ("capacity-block", "reserved-capacity"):
+    if market == CAPACITY_BLOCK:
         raise EcsError("UnsupportedOperation", f"The simulator does not simulate {market}.")
     _refuse(market not in _OPTIONS_OF, f"Invalid DefaultTargetCapacityType: {market}")
     return market
@@ -104,6 +113,8 @@ def _strategy(request: Mapping[str, Any], market: str) -> str:
     for other, name in _OPTIONS_OF.items():
         if other != market and request.get(name):
             raise EcsError("InvalidParameterCombination", f"{name} cannot be used with the target capacity {market}.")
+    if market == RESERVED:
+        return _STRATEGIES[ON_DEMAND][0]
     options = request.get(_OPTIONS_OF[market], {})
     _only(options, _OPTIONS | ({"InstanceInterruptionBehavior"} if market == SPOT else set()), _OPTIONS_OF[market])
     behavior = options.get("InstanceInterruptionBehavior", "terminate")
@@ -112,6 +123,21 @@ def _strategy(request: Mapping[str, Any], market: str) -> str:
     strategy = str(options.get("AllocationStrategy", _STRATEGIES[market][0]))
     _refuse(strategy not in _STRATEGIES[market], f"Invalid AllocationStrategy for {market}: {strategy}")
     return strategy
+
+
+def _reserved(request: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the ID and the type of the reservation that a request names (ReservedCapacityOptionsRequest)."""
+    options = _needed(request, "ReservedCapacityOptions")
+    _only(options, {"ReservationTypes", "CapacityReservationTarget"}, "ReservedCapacityOptions")
+    types = _needed(options, "ReservationTypes", "ReservedCapacityOptions.")
+    target = _needed(options, "CapacityReservationTarget", "ReservedCapacityOptions.")
+    _only(target, {"CapacityReservationIds"}, "CapacityReservationTarget")
+    ids = _needed(target, "CapacityReservationIds", "CapacityReservationTarget.")
+    for each in types:
+        _refuse(each not in (CAPACITY_BLOCK, ON_DEMAND_RESERVATION), f"Invalid reservation type: {each}")
+    if len(types) > 1 or len(ids) > 1:
+        raise EcsError("UnsupportedOperation", "The simulator takes one reservation and its type in each fleet.")
+    return ids[0], types[0]
 
 
 def _overrides(request: Mapping[str, Any]) -> tuple[FleetOverride, ...]:

@@ -7,6 +7,9 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Protocol
 
+from botocore.exceptions import ClientError
+
+from relaunch.adapters.aws.errors import error_code
 from relaunch.core.machines.settings import MACHINE_TAG
 from relaunch_local.ecs import Clock, EcsError, EcsSimulator, Event, InProcessClient
 from relaunch_local.ecs.api.in_process import client_error_of
@@ -122,6 +125,8 @@ class FaultyEc2:
     _unknown_until: dict[str, datetime] = field(default_factory=dict)
     obeys: Callable[[Instance], bool] = lambda _host: True
     """Returns whether EC2 ends an instance that it is told to end."""
+    are_reservations_unreadable: Callable[[], bool] = lambda: False
+    """Returns whether EC2 answers questions about capacity reservations with an error of its own."""
     image_fault: Callable[[], str] = lambda: ""
     """Returns the fault that EC2 meets when it reads the parameter of an AMI, empty for none."""
 
@@ -157,7 +162,7 @@ class FaultyEc2:
             fleets.faults.append(FleetFault(is_empty=True))
         fleets.plans.append(self.plan(note))
         try:
-            answer = self._client.create_fleet(**parameters)
+            answer = self._launch(machine_id, parameters)
         finally:
             # The answer to a known client token is repeated, and launches nothing.
             fleets.faults.clear()
@@ -171,6 +176,13 @@ class FaultyEc2:
             pool = (override["InstanceType"], override["AvailabilityZone"])
             self._watcher.fleet_refused(machine_id, pool, error["ErrorCode"])
         return answer
+
+    def _launch(self, machine_id: str, parameters: Mapping[str, Any]) -> Any:
+        try:
+            return self._client.create_fleet(**parameters)
+        except ClientError as error:
+            self._watcher.fleet_refused(machine_id, None, error_code(error))
+            raise
 
     def _read_image(self, machine_id: str) -> None:
         """Read the parameter that names the AMI; raise what EC2 says while Systems Manager is away.
@@ -195,6 +207,12 @@ class FaultyEc2:
             for instance in reservation["Instances"]:
                 self._age(instance)
         return answer
+
+    def describe_capacity_reservations(self, **parameters: Any) -> Any:
+        """DescribeCapacityReservations."""
+        if self.are_reservations_unreadable():
+            raise ec2_error("InternalError", "DescribeCapacityReservations")
+        return self._client.describe_capacity_reservations(**parameters)
 
     def terminate_instances(self, **parameters: Any) -> Any:
         """TerminateInstances: it answers success for those too that it does not end."""

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 _LISTS: Mapping[str, str] = {
+    "describe_capacity_reservations": "CapacityReservations",
     "describe_instance_type_offerings": "InstanceTypeOfferings",
     "describe_instance_types": "InstanceTypes",
     "describe_instances": "Reservations",

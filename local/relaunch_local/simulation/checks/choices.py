@@ -25,6 +25,7 @@ from relaunch_local.ecs.engine.settings import DEFAULT_IMAGE_ID
 from relaunch_local.simulation.aws.template import CLUSTER
 from relaunch_local.simulation.checks.constraints import find_violated
 from relaunch_local.simulation.checks.on_demand import SeesFailures
+from relaunch_local.simulation.checks.reservations import ReservedStock
 from relaunch_local.simulation.scenario import ZONES, Scenario
 
 # For so long a function may keep a price, with the skew of its clock.
@@ -67,6 +68,9 @@ class Choices:
     """When each effect was done last."""
     _is_tried_alone: Callable[[str, str, str], bool]
     """Whether one machine at a time is tried in a pool, of a type, a purchase option and a zone, and one starts now."""
+
+    reserved: ReservedStock | None = None
+    """What is reserved; None: nothing."""
 
     def job_saved(self, before: Job | None, job: Job) -> None:
         """Check a new placement by a capacity provider."""
@@ -137,6 +141,8 @@ class Choices:
         for each in self._on_sale():
             prices = self._prices(each, now)
             is_sold = each.purchase in definition.purchase.options and prices and (cap is None or max(prices) <= cap)
+            if each.purchase is PurchaseOption.RESERVED and not self._has_free(each, definition, now):
+                continue
             if (
                 is_sold
                 and self._is_worth_it(each, prices)
@@ -144,6 +150,15 @@ class Choices:
                 and self._fits(each, definition)
             ):
                 yield each
+
+    def _has_free(self, offered: OnSale, definition: JobDefinition, now: datetime) -> bool:
+        """Return whether a free instance is reserved, and every function knows."""
+        reserved = self.reserved
+        # Who has waited for them goes on without reservations that cannot be read.
+        unread = self._failed_at["ec2:describe_capacity_reservations"]
+        if any(at > now - _LONGEST_FUNCTION for at in unread):
+            return False
+        return reserved is not None and reserved.is_open(offered.instance_type, offered.zone, definition, now)
 
     def _is_worth_it(self, offered: OnSale, prices: Sequence[float]) -> bool:
         """Return whether spot saves as much as the stack demands (MaxSpotRatio)."""
@@ -179,12 +194,16 @@ class Choices:
             for zone in machines.zones:
                 for purchase in (PurchaseOption.SPOT, PurchaseOption.ON_DEMAND):
                     yield OnSale(name, purchase, zone, None)
+        for name, reserved_zone in self.reserved.every() if self.reserved is not None else ():
+            yield OnSale(name, PurchaseOption.RESERVED, reserved_zone, None)
         for each in self._scenario.providers:
             yield OnSale(each.instance_type, each.purchase, None, each.name)
 
     def _prices(self, offered: OnSale, now: datetime) -> Sequence[float]:
         """Return the prices that a function may know, those of the dearest zone for a provider; none if unread."""
         on_demand = self._scenario.on_demand_usd_per_hour.get(offered.instance_type)
+        if offered.purchase is PurchaseOption.RESERVED:
+            return [0.0]
         if offered.purchase is PurchaseOption.ON_DEMAND:
             return [on_demand] if on_demand is not None else []
         if any(at > now - _PRICES_KEPT for at in self._failed_at["ec2:describe_spot_price_history"]):
@@ -226,7 +245,9 @@ class Choices:
             if not (has_gpus and has_memory):
                 return False
         cluster = self._simulator.clusters.get(CLUSTER)
-        bought = Purchase(offered.purchase.value)
+        # EC2 describes what is reserved as on-demand.
+        is_reserved = offered.purchase is PurchaseOption.RESERVED
+        bought = Purchase.ON_DEMAND if is_reserved else Purchase(offered.purchase.value)
         zones = (offered.zone,) if offered.zone else ZONES
         specs = [LaunchSpecification(offered.instance_type, bought, zone, cluster, DEFAULT_IMAGE_ID) for zone in zones]
         hosts = [self._simulator.instances.describe_new(spec) for spec in specs]
@@ -237,9 +258,9 @@ def _is_comparable(offered: OnSale, bought: OnSale, definition: JobDefinition) -
     """Return whether the price per hour says which of two is cheaper.
 
     With an estimated duration the time until the job has finished counts too, in which spot may be interrupted as often
-    as it has been, and a capacity provider's instance is paid for beyond it.
+    as it has been, and a capacity provider's instance is paid for beyond it. What is reserved costs nothing more.
     """
-    if definition.estimated_duration is None:
+    if definition.estimated_duration is None or offered.purchase is PurchaseOption.RESERVED:
         return True
     of_provider = bool(offered.capacity_provider), bool(bought.capacity_provider)
     return offered.purchase is bought.purchase is PurchaseOption.ON_DEMAND and len(set(of_provider)) == 1

@@ -19,6 +19,7 @@ _INSTANCE_STATE_CHANGE = "EC2 Instance State-change Notification"
 _WARNING = "EC2 Spot Instance Interruption Warning"
 _RECOMMENDATION = "EC2 Instance Rebalance Recommendation"
 _RETIREMENT = "AWS Health Event"
+_BLOCK_END = "Capacity Block Reservation Expiration Warning"
 _NOTICES = frozenset({_WARNING, _RECOMMENDATION})
 _ENDING = frozenset({"shutting-down", "terminated", "stopping", "stopped"})
 # Events have whole seconds.
@@ -87,6 +88,8 @@ class AccountFacts:
     _handled: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))
     retirement_known_at: dict[str, datetime] = field(default_factory=dict)
     """By instance: when a function first handled an event that AWS will retire it."""
+    block_end_known_at: dict[str, datetime] = field(default_factory=dict)
+    """By Capacity Block: when a function first handled the announcement of its end."""
     _told: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
     """By instance: when EC2 first gave a warning that a function handled, and when it had."""
 
@@ -136,10 +139,17 @@ class AccountFacts:
                 self._placed_at.setdefault(detail["taskArn"], now)
         elif function == "observe_capacity" and _RETIREMENT in body:
             self.retirement_known_at.setdefault(json.loads(body)["resources"][0], now)
+        elif function == "observe_capacity" and _BLOCK_END in body:
+            self.block_end_known_at.setdefault(json.loads(body)["detail"]["capacity-reservation-id"], now)
         elif function == "observe_capacity" and _WARNING in body:
             event = json.loads(body)
             self._handled[event["detail"]["instance-id"]].append(_time_of(event))
             self._told.setdefault(event["detail"]["instance-id"], (_time_of(event), now))
+
+    def block_announced(self, event: Event, instance_ids: Iterable[str]) -> None:
+        """Note that EC2 announces the end of a Capacity Block with these instances, which is no interruption by it."""
+        for each in instance_ids:
+            self._notices[each].append((_time_of(event), False))
 
     def instances_told(self, instance_ids: Iterable[str]) -> None:
         """Note the instances of which EC2 told a function."""

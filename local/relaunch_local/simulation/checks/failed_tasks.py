@@ -15,6 +15,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.simulation.checks.facts import NOTICE_LEAD, AccountFacts
+from relaunch_local.simulation.checks.reservations import option_of
 from relaunch_local.simulation.checks.times import timestamp
 
 # What the design says, written down here once more: the checks believe no constant of the application.
@@ -78,7 +79,7 @@ class FailedTasks:
 
     def meets(self, task_arn: str, cause: Cause, text: str, host: Instance) -> None:
         """Note that a task meets a fault on its instance."""
-        pool = (host.instance_type, host.zone, host.purchase.value)
+        pool = (host.instance_type, host.zone, option_of(host))
         self.met[task_arn] = FailedTask(cause, text, host.instance_id, pool)
 
     def was_refused(self, task_arn: str) -> bool:

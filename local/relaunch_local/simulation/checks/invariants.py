@@ -371,7 +371,7 @@ class Invariants:
         live = len(self._undenied(job.job_id))
         self.check("nothing is launched beside a live task", live == 0, f"{job.job_id}: {live} live")
         cap = job.definition.max_price_usd_per_hour
-        is_allowed = cap is None or 0 < chosen.price_usd_per_hour <= cap
+        is_allowed = cap is None or chosen.offering.purchase == "reserved" or 0 < chosen.price_usd_per_hour <= cap
         self.check("price caps are kept", is_allowed, f"{job.job_id}: {chosen.price_usd_per_hour} > {cap}")
 
     def _account(self, before: Job | None, job: Job) -> None:

@@ -40,6 +40,7 @@ _ABOUT_POOLS = frozenset(
         "Unsupported",
         "SpotMaxPriceTooLow",
         "ReservationCapacityExceeded",
+        "InvalidCapacityReservationState",
         "InvalidFleetConfiguration",
         "InternalError",
         "TheSpanishInquisition",

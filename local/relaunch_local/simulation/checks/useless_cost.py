@@ -127,10 +127,13 @@ class UselessCost:
     def _prices(self, host: Instance) -> tuple[float, float]:
         """Return the least and the highest price per hour that the application can take for that of an instance.
 
-        On-demand it is the list's. On spot it is any that EC2 ever told of the zone, or, where it told none in time,
-        the on-demand price, or none.
+        What is reserved costs nothing more; nobody tells the application that its reservation is over, from when on EC2
+        bills it on demand. On-demand it is the list's. On spot it is any that EC2 ever told of the zone, or, where it
+        told none in time, the on-demand price, or none.
         """
         limit = self.on_demand_usd_per_hour.get(host.instance_type, 0.0)
+        if host.reservation_id:
+            return 0.0, 0.0
         if host.purchase is not Purchase.SPOT:
             return limit, limit
         told = [each.price_usd_per_hour for each in self.spot_prices

@@ -18,6 +18,7 @@ from relaunch.core.machines.settings import JOB_TAG, MACHINE_TAG
 from relaunch_local.ecs import Clock, Event
 from relaunch_local.ecs.engine.model import BillLine, Instance, StateReason
 from relaunch_local.simulation.checks.family_pauses import FamilyPauses
+from relaunch_local.simulation.checks.reservations import option_of
 
 # What the design says, written down here once more: the checks believe no constant of the application.
 MOST_PER_JOB = 6
@@ -226,7 +227,7 @@ class UselessMachines:
         if self._was_ready(host) and refused is not None and not self._ran(host):
             yield f"refused {refused}"
             return
-        yield f"pool {host.instance_type} {host.purchase.value} {host.zone}"
+        yield f"pool {host.instance_type} {option_of(host)} {host.zone}"
         yield f"image {host.image_id}"
 
     def _in_order(self) -> list[Instance]:
@@ -267,4 +268,4 @@ def _family_of(task_definition: str) -> str:
 
 
 def _pool_of(host: Instance) -> tuple[str, str, str | None]:
-    return host.instance_type, host.purchase.value, host.zone
+    return host.instance_type, option_of(host), host.zone

@@ -10,7 +10,7 @@ from relaunch.adapters.offerings.reserved import ReservedOfferings
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, SnapshotPart
-from relaunch.ports import TransientError
+from relaunch.ports import ReservationsUnreadableError, TransientError
 
 PRICED = Origin("AWS Price List", NOW)
 SNAPSHOT = OfferingsSnapshot("us-east-1").with_part(SnapshotPart.ON_DEMAND_PRICES, {"p5.48xlarge": 55.04}, PRICED)
@@ -72,7 +72,7 @@ def test_that_they_cannot_be_read_is_not_taken_for_their_absence() -> None:
     known = FakeReservations(BLOCK)
     known.failure = TransientError("no answer")
 
-    with pytest.raises(TransientError):
+    with pytest.raises(ReservationsUnreadableError):
         source_of(known, BLOCK_ID).offerings(NOW)
     with pytest.raises(TransientError):
         source_of(known, BLOCK_ID).offerings(NOW, {PurchaseOption.RESERVED, PurchaseOption.SPOT})

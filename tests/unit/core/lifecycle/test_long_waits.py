@@ -22,9 +22,11 @@ from relaunch.core.lifecycle.long_waits import (
     QUEUE_LIMIT,
     START_LIMIT,
     TOLD_EVERY,
+    UNREADABLE_LIMIT,
     WAITS_LONG,
     describe_bound,
     describe_end,
+    goes_without_reserved,
     look_or_tell,
     wait_of,
 )
@@ -33,6 +35,7 @@ from unit.core.lifecycle.steps import chosen
 from unit.core.lifecycle.table_matrix import seen_stopped
 
 HOUR = timedelta(hours=1)
+SECOND = timedelta(seconds=1)
 NOTHING = NothingKept(make_selection(kept=()), "nothing", WaitReason.CAPACITY, retry_at=None)
 
 
@@ -206,3 +209,25 @@ def test_the_bound_of_a_wait_that_is_over_is_now():
     assert (
         describe_bound(waiting(WaitReason.CAPACITY), late) == f"; it fails if it waits until {late:%Y-%m-%d %H:%M} UTC"
     )
+
+
+@pytest.mark.parametrize(
+    ("policy", "since", "expected"),
+    [
+        (PurchasePolicy.RESERVED_THEN_SPOT, UNREADABLE_LIMIT, True),
+        (PurchasePolicy.RESERVED_THEN_SPOT, UNREADABLE_LIMIT - SECOND, False),
+        (PurchasePolicy.RESERVED, 9 * HOUR, False),
+    ],
+)
+def test_a_job_waits_some_minutes_for_reservations_that_cannot_be_read_unless_it_takes_nothing_else(
+    policy: PurchasePolicy, since: timedelta, expected: bool
+):
+    job = make_job(definition=make_definition(purchase=policy), accepted_at=NOW - since)
+
+    assert goes_without_reserved(job, NOW) is expected
+
+
+def test_a_task_that_runs_is_not_moved_while_reservations_cannot_be_read():
+    job = make_running_job(definition=make_definition(purchase=PurchasePolicy.RESERVED_THEN_SPOT))
+
+    assert not goes_without_reserved(job, NOW + 9 * HOUR)

@@ -12,14 +12,14 @@ from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.reservations import Reservation
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, PriceOrigin
-from relaunch.ports import ANY_OPTION, DecisionLog, ReservationSource
+from relaunch.ports import ANY_OPTION, DecisionLog, ReservationSource, ReservationsUnreadableError, TransientError
 
 
 class ReservedOfferings:
     """Implements OfferingSource for reservations, also for those that cannot be used: selection says why.
 
-    Raises TransientError if they cannot be read: without them a job that takes nothing else would fail. For jobs
-    that take nothing reserved they are not asked for, so that these wait for no permission to read them.
+    Raises ReservationsUnreadableError if they cannot be read: without them a job that takes nothing else would fail.
+    For jobs that take nothing reserved they are not asked for, so that these wait for no permission to read them.
     """
 
     def __init__(
@@ -40,7 +40,10 @@ class ReservedOfferings:
         if PurchaseOption.RESERVED not in options:
             return ()
         snapshot = self._snapshot.at(now)
-        found = self._source.reservations(self._ids)
+        try:
+            found = self._source.reservations(self._ids)
+        except TransientError as error:
+            raise ReservationsUnreadableError(str(error)) from error
         if unknown := set(self._ids) - {each.reservation_id for each in found}:
             self._log.decided("reservations-unknown", reservation_ids=sorted(unknown), reason="EC2 does not know them")
         return tuple(self._offering(each, snapshot) for each in found)

@@ -37,6 +37,8 @@ A Capacity Block starts up to eight weeks after it was bought ("Capacity Blocks 
 """
 TOLD_EVERY = timedelta(hours=24)
 """How often an alert names a job that has waited for half of its bound."""
+UNREADABLE_LIMIT = timedelta(minutes=10)
+"""How long a job waits for reservations that cannot be read before it takes something else that it may use."""
 WAITS_LONG = "waits for long"
 """The timeline event of a job whose wait causes an alert."""
 
@@ -83,6 +85,12 @@ def idle_time(job: Job, now: datetime) -> timedelta:
     if job.totals.first_started_at is None:
         return max(now - job.accepted_at - job.held_back_in_all(now), timedelta(0))
     return max(now - job.totals.first_started_at - job.run_time(now) - job.held_back_time(now), timedelta(0))
+
+
+def goes_without_reserved(job: Job, now: datetime) -> bool:
+    """Return whether a job takes something else while reservations cannot be read: it may, and has waited for them."""
+    has_others = job.definition.purchase is not PurchasePolicy.RESERVED
+    return has_others and job.state is JobState.WAITING and idle_time(job, now) >= UNREADABLE_LIMIT
 
 
 def describe_end(job: Job, wait: LongWait) -> str:

@@ -26,6 +26,14 @@ def changed(path: str, value: Any) -> dict[str, Any]:
     return request
 
 
+RESERVED = {
+    "ReservationTypes": ["capacity-block"],
+    "CapacityReservationTarget": {"CapacityReservationIds": ["cr-0b10c0b10c0b10c00"]},
+}
+BOTH_TYPES = ["capacity-block", "on-demand-capacity-reservation"]
+COMBINED = "InvalidParameterCombination"
+
+
 def tags(kind: str, *pairs: tuple[str, str]) -> dict[str, Any]:
     return {"ResourceType": kind, "Tags": [{"Key": key, "Value": value} for key, value in pairs]}
 
@@ -102,6 +110,26 @@ def test_each_market_has_strategies_of_its_own(market: str, options: dict[str, A
     fleet = parse_create_fleet(fleet_request(market=market, **options))
 
     assert (fleet.market, fleet.strategy) == (market, strategy)
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({}, "MissingParameter"),
+        ({"ReservedCapacityOptions": {"ReservationTypes": ["capacity-block"]}}, "MissingParameter"),
+        ({"ReservedCapacityOptions": RESERVED, "OnDemandOptions": {"AllocationStrategy": "lowest-price"}}, COMBINED),
+        ({"ReservedCapacityOptions": {**RESERVED, "ReservationTypes": ["default"]}}, "InvalidParameterValue"),
+        ({"ReservedCapacityOptions": {**RESERVED, "ReservationTypes": BOTH_TYPES}}, "UnsupportedOperation"),
+        ({"ReservedCapacityOptions": {**RESERVED, "ReservedCapacityFallbackOptions": {}}}, "UnsupportedOperation"),
+    ],
+)
+def test_a_request_for_reserved_capacity_names_one_reservation(options: dict[str, Any], code: str) -> None:
+    fleet = parse_create_fleet(fleet_request(market="reserved-capacity", ReservedCapacityOptions=RESERVED))
+    assert (fleet.reservation_id, fleet.reservation_type) == ("cr-0b10c0b10c0b10c00", "capacity-block")
+
+    with pytest.raises(EcsError) as caught:
+        parse_create_fleet(fleet_request(market="reserved-capacity", **options))
+    assert caught.value.code == code
 
 
 def test_tags_are_by_resource_type() -> None:

@@ -30,6 +30,7 @@ def make_host(launched_at: datetime) -> Instance:
         "arn": NODE,
         "instance_type": "g5.xlarge",
         "purchase": Purchase.ON_DEMAND,
+        "reservation_id": "",
         "tags": {JOB_TAG: JOB},
         "launched_at": launched_at,
     }

@@ -30,6 +30,7 @@ class Pool:
             instance_id=name,
             instance_type=POOL[0],
             purchase=Purchase.SPOT,
+            reservation_id="",
             zone=zone,
             launched_at=self.clock.now(),
             tags={JOB_TAG: "resnet-1"},
