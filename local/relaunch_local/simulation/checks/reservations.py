@@ -1,19 +1,17 @@
 """What the simulated region has in capacity reservations, since when, and whether jobs wait for it too long."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState, WaitReason
-from relaunch_local.ecs import Event
+from relaunch_local.ecs import Clock, EcsSimulator, Event
 from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.ecs.engine.reservations import ENDED_BEFORE_END, CapacityReservation
-
-if TYPE_CHECKING:
-    from relaunch_local.simulation.account import SimulatedAccount
+from relaunch_local.simulation.checks.facts import AccountFacts
+from relaunch_local.simulation.checks.invariants import Invariants
 
 # What the design says, written down here once more: a start, and the time to a checkpoint, or to the end of the job.
 _START = timedelta(minutes=8)
@@ -28,13 +26,13 @@ _LONGEST_WAIT = timedelta(minutes=35)
 class ReservedStock:
     """Notes since when each reservation has had a free instance, as EC2 describes it."""
 
-    def __init__(self, account: "SimulatedAccount") -> None:
-        """Watch the reservations of an account."""
-        self._clock = account.clock
-        self._reservations = account.simulator.reservations
-        self._facts = account.facts
+    def __init__(self, clock: Clock, simulator: EcsSimulator, facts: AccountFacts) -> None:
+        """Watch the reservations of a region."""
+        self._clock = clock
+        self._reservations = simulator.reservations
+        self._facts = facts
         self._free_since: dict[str, datetime] = {}
-        account.simulator.subscribe(self._observe)
+        simulator.subscribe(self._observe)
 
     def watch(self, reservation: CapacityReservation) -> None:
         """Look at a reservation when it is first described as active."""
@@ -81,25 +79,29 @@ class ReservedStock:
 class ReservationWaits:
     """Checks every few minutes that no job waits for what is reserved while something else is open to it."""
 
-    def __init__(self, account: "SimulatedAccount") -> None:
-        """Look at the jobs of an account from now on."""
-        self._account = account
+    def __init__(
+        self, clock: Clock, invariants: Invariants, facts: AccountFacts, find_open: Callable[[Job], str]
+    ) -> None:
+        """Look at the jobs of an account from now on; `find_open` returns what a job may be launched on."""
+        self._clock = clock
+        self._invariants = invariants
+        self._facts = facts
+        self._find_open = find_open
         self._open_since: dict[str, datetime] = {}
-        account.clock.call_later(_LOOK_SECONDS, self._look)
+        clock.call_later(_LOOK_SECONDS, self._look)
 
     def _look(self) -> None:
-        account = self._account
-        now = account.clock.now()
-        account.clock.call_later(_LOOK_SECONDS, self._look)
-        for job in account.invariants.jobs.values():
-            found = account.choices.find_open(job) if _waits_for_capacity(job) else ""
-            if not found or account.invariants.live_tasks(job.job_id):
+        now = self._clock.now()
+        self._clock.call_later(_LOOK_SECONDS, self._look)
+        for job in self._invariants.jobs.values():
+            found = self._find_open(job) if _waits_for_capacity(job) else ""
+            if not found or self._invariants.live_tasks(job.job_id):
                 self._open_since.pop(job.job_id, None)
                 continue
             since = self._open_since.setdefault(job.job_id, now)
-            is_short = now - since <= _LONGEST_WAIT + account.facts.outage_time(since, now)
+            is_short = now - since <= _LONGEST_WAIT + self._facts.outage_time(since, now)
             message = f"{job.job_id} since {since:%H:%M:%S}: {found}"
-            account.invariants.check("no job waits for what is reserved beside what is open to it", is_short, message)
+            self._invariants.check("no job waits for what is reserved beside what is open to it", is_short, message)
 
 
 def _waits_for_capacity(job: Job) -> bool:

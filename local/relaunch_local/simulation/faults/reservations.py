@@ -26,8 +26,8 @@ class Reservations:
         machines = account.scenario.machines
         if not machines.reservations:
             return
-        account.choices.reserved = self._stock = ReservedStock(account)
-        ReservationWaits(account)
+        account.choices.reserved = self._stock = ReservedStock(account.clock, account.simulator, account.facts)
+        ReservationWaits(account.clock, account.invariants, account.facts, account.choices.find_open)
         self._reservations.on_ending.append(self._check_end)
         account.faulty_ec2.are_reservations_unreadable = self._is_unreadable
         for planned in machines.reservations:
