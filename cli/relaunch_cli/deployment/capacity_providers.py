@@ -38,6 +38,7 @@ _EXAMPLE = f"{PROVIDERS}=g5.xlarge/spot:4,g5.xlarge/on-demand"
 # An association takes seconds, in which the next one is refused.
 _TRIES = 12
 _PAUSE_SECONDS = 5.0
+_NOT_ACTIVE = re.compile("not in an ACTIVE state|was not ACTIVE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +196,7 @@ class ProviderStacks:
                     cluster=cluster, capacityProviders=wanted, defaultCapacityProviderStrategy=strategy
                 )
             except ClientError as error:
-                if error.response["Error"]["Code"] not in {"UpdateInProgressException", "ResourceInUseException"}:
+                if not _is_temporary(error):
                     raise
                 self.sleep(_PAUSE_SECONDS)
         raise RefusedError(
@@ -213,3 +214,13 @@ class ProviderStacks:
             answer = self.ecs.describe_capacity_providers(capacityProviders=names[start : start + 10])
             managed |= {each["name"] for each in answer["capacityProviders"] if "managedInstancesProvider" in each}
         return [each for each in names if each not in managed]
+
+
+def _is_temporary(error: ClientError) -> bool:
+    """Return whether a cluster, or a provider that was just made, is being changed: it is not ACTIVE until then.
+
+    Terraform repeats these refusals, too (terraform-provider-aws#11285 and #42943).
+    """
+    refusal = error.response["Error"]
+    is_busy = refusal["Code"] in {"UpdateInProgressException", "ResourceInUseException"}
+    return is_busy or _NOT_ACTIVE.search(refusal["Message"]) is not None

@@ -191,5 +191,5 @@ def _number(name: str, of_what: str, values: Mapping[str, str]) -> int:
 
 
 def for_sam(parameters: Mapping[str, str]) -> list[str]:
-    """Return parameters as SAM CLI takes them: an empty value needs its quotes."""
-    return [f"{name}={value}" if value else f'{name}=""' for name, value in parameters.items()]
+    """Return parameters as SAM CLI takes them: in quotes, because without them a value ends at its first blank."""
+    return [f'{name}="{value}"' for name, value in parameters.items()]

@@ -84,7 +84,7 @@ def test_a_new_stack_is_deployed_without_a_second_question(clone: Clone, monkeyp
         "--no-confirm-changeset",
         "--no-progressbar",
         "--parameter-overrides",
-        "ClusterName=training",
+        'ClusterName="training"',
         'CapacityProviders=""',
     ]
     environment = (clone.folder / "env").read_text()

@@ -27,6 +27,7 @@ class FakeEcs:
         self.strategy = [{"capacityProvider": each, "weight": 1} for each in present[:1]]
         self.busy = 0
         self.code = "UpdateInProgressException"
+        self.message = "later"
 
     def describe_clusters(self, **request: Any) -> dict[str, Any]:
         assert request == {"clusters": ["training"]}
@@ -40,7 +41,7 @@ class FakeEcs:
         assert not any(each.startswith("managed") for each in request["capacityProviders"]), "refused by this API"
         if self.busy:
             self.busy -= 1
-            raise ClientError({"Error": {"Code": self.code, "Message": "later"}}, "PutClusterCapacityProviders")
+            raise ClientError({"Error": {"Code": self.code, "Message": self.message}}, "PutClusterCapacityProviders")
         self.present = list(request["capacityProviders"])
         self.strategy = request["defaultCapacityProviderStrategy"]
 
@@ -166,9 +167,22 @@ def test_what_cannot_be_made_is_refused(text: str, message: str) -> None:
         read_providers(text)
 
 
-def test_a_cluster_that_is_being_changed_is_tried_again() -> None:
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("UpdateInProgressException", "later"),
+        (
+            "InvalidParameterException",
+            "The specified capacity provider 'new' is not in an ACTIVE state. Specify a valid",
+        ),
+        ("ClientException", "Cluster was not ACTIVE."),
+    ],
+)
+def test_a_cluster_that_is_being_changed_is_tried_again(code: str, message: str) -> None:
     ecs = FakeEcs("mine")
     ecs.busy = 3
+    ecs.code = code
+    ecs.message = message
     provider_stacks(FakeStacks(), ecs).associate("training", ["new"], ["mine"])
 
     assert ecs.present == ["new"]

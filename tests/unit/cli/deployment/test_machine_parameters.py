@@ -163,7 +163,12 @@ def test_disks_that_ec2_would_refuse_at_each_launch_are_refused(values: dict[str
 
 
 def test_sam_reads_what_it_is_given() -> None:
-    parameters = {"MachineSubnets": "", "CapacityProviders": "g5-spot=g5.xlarge/spot,g5=g5.xlarge/on-demand", "A": "1"}
+    parameters = {
+        "MachineSubnets": "",
+        "CapacityProviders": "g5-spot=g5.xlarge/spot,g5=g5.xlarge/on-demand",
+        "MachineTags": "cost-center=ml 42,team=vision",
+        "A": "1",
+    }
     program = (
         "import json, sys\n"
         "from samcli.cli.types import CfnParameterOverridesType\n"
