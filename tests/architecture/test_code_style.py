@@ -22,6 +22,7 @@ INDEPENDENT_BOOLEANS = {
     "HostPlan": "each is a fault of its own of a host, and a scenario combines them",
     "Inputs": "inputs of the action, which a workflow sets one by one",
     "Instance": "its agent, its network and its status check fail apart, and what was true at its end is kept",
+    "MachineScenario": "a watchdog, a quota that is close and how EC2 says its errors, drawn one beside the other",
     "Options": "options of a run of the simulation, combined at will",
     "PlanBasis": "offline plans have all types, which are planned online too, with machines of the stack's own or not",
     "ProviderFacts": "four settings of a capacity provider, each of which is checked",

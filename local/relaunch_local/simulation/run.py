@@ -233,7 +233,9 @@ class SeedRun:
         limit += _DAY if account.useless.have_lacked() else timedelta(0)
         limit = max(limit, self.workload.last_arrival + self.options.calm_limit)
         limit = max(limit, self.useless_machines.everything_over_at(account.clock.now()))
-        while (account.clock.now() < limit or self._ends_jobs()) and not self._is_idle():
+        # Schedules may start jobs for ever.
+        last = limit + _DAY
+        while account.clock.now() < (last if self._ends_jobs() else limit) and not self._is_idle():
             self._advance(300.0)
 
     def _ends_jobs(self) -> bool:

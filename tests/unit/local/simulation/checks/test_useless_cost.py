@@ -53,7 +53,7 @@ def broken_after(first_task: dict[str, str], said_usd: float) -> list[str]:
     machines = UselessMachines(clock, check, {}, hosts, bills, ())
     known = (MachineLimits(), (), {"g5.xlarge": USD_PER_HOUR}, ())
     facts = AccountFacts(clock, lambda _arn: HOST)
-    cost = UselessCost(check, bills, *known, facts, {}, {JOB: {}}, machines.tried)
+    cost = UselessCost(check, bills, *known, facts, {}, {JOB: {}}, machines.tried, {"": {JOB}})
     for number, after, detail in ((1, 2 * MINUTE, first_task), (2, 62 * MINUTE, {"startedAt": "2026-01-01"})):
         clock.advance_to(began_at + after)
         words: dict[str, Any] = {
