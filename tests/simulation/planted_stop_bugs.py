@@ -101,7 +101,7 @@ STOP_BUGS = (
         "an orphaned task is not stopped",
         lambda: rows_dropped("stop_orphaned_task"),
         "a sweep finds what was given up",
-        60,
+        90,
     ),
     PlantedBug(
         "reconcile-skips-stopping",
