@@ -42,8 +42,6 @@ from relaunch_local.simulation.verdict import Verdict
 from relaunch_local.simulation.workload import Workload
 
 _MINUTE = 60.0
-# A training takes an hour and a bit, and a machine minutes before.
-_LONGEST_BETWEEN_ENDS = timedelta(hours=3)
 # The emulated table makes a seed take twenty times as long: none of those with hundreds of jobs.
 _OVER_DYNAMODB_EVERY = 200
 _FIRST_OVER_DYNAMODB = 150
@@ -233,16 +231,8 @@ class SeedRun:
         limit += _DAY if account.useless.have_lacked() else timedelta(0)
         limit = max(limit, self.workload.last_arrival + self.options.calm_limit)
         limit = max(limit, self.useless_machines.everything_over_at(account.clock.now()))
-        # Schedules may start jobs for ever.
-        last = limit + _DAY
-        while account.clock.now() < (last if self._ends_jobs() else limit) and not self._is_idle():
+        while account.clock.now() < limit and not self._is_idle():
             self._advance(300.0)
-
-    def _ends_jobs(self) -> bool:
-        """Return whether a job ended in the last hours: with one machine for all, they train one after the other."""
-        since = self.account.clock.now() - _LONGEST_BETWEEN_ENDS
-        jobs = self.account.invariants.jobs.values()
-        return any(job.ended_at is not None and job.ended_at > since for job in jobs)
 
     def _is_idle(self) -> bool:
         account = self.account
