@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from relaunch.adapters.aws import checkpoints, errors
+from relaunch.adapters.aws.checkpoints import S3Checkpoints
 from relaunch.adapters.aws.ecs import run_task as ecs_run_task
 from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.core.definitions.definition import JobDefinition
@@ -122,6 +123,13 @@ def lost_when_missing(job: Job, _event: TaskMissing, now: datetime, _limits: Sta
 
 def lost_with_host(job: Job, event: HostEnded, now: datetime, _limits: StackLimits) -> Decision:
     return follow_stop(job, Stop(StopKind.HOST_LOST, event.at, stopped_reason="its host ended"), now)
+
+
+@contextmanager
+def any_step() -> Iterator[None]:
+    changes = patched(checkpoints, _steps=steps_of_anything, find_defect=lambda *_parts: "")
+    with changes, patched(S3Checkpoints, _read=lambda *_parts: b"{}"):
+        yield
 
 
 def steps_of_anything(job_prefix: str, sizes: Mapping[str, int]) -> Iterator[Any]:

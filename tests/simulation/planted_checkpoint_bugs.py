@@ -21,6 +21,14 @@ def _without_shortages() -> AbstractContextManager[object]:
 
 CHECKPOINT_BUGS = (
     PlantedBug(
+        "incomplete-checkpoint",
+        "an attempt resumes from the newest folder, manifest or not",
+        broken.any_step,
+        "an attempt resumes from the newest complete checkpoint",
+        30,
+        first=60,
+    ),
+    PlantedBug(
         "oldest-checkpoint",
         "an attempt resumes from the oldest checkpoint",
         replaced(checkpoints, "_steps", broken.oldest_step),
