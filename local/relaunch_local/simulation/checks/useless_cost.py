@@ -90,7 +90,9 @@ class UselessCost:
     def _least(self, host: Instance, job: Job) -> float:
         warned_at = self.facts.warned_at(host.instance_id)
         is_left = warned_at is not None and warned_at - host.launched_at < _HOUR and host.purchase is Purchase.SPOT
-        is_shared = bool(self.claimed[host.tags.get(MACHINE_TAG, "")] - {host.tags[JOB_TAG]})
+        # Nobody runs a task on a machine that never was ready.
+        others = self.claimed[host.tags.get(MACHINE_TAG, "")] - {host.tags[JOB_TAG]}
+        is_shared = bool(others) and host.registered_at is not None
         if host.tags.get(MACHINE_TAG) in self.misled or self.bills[host.instance_id].is_free or is_left or is_shared:
             return 0.0
         end = self._ended_at(host)
