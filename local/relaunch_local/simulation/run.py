@@ -231,16 +231,8 @@ class SeedRun:
         limit += _DAY if account.useless.have_lacked() else timedelta(0)
         limit = max(limit, self.workload.last_arrival + self.options.calm_limit)
         limit = max(limit, self.useless_machines.everything_over_at(account.clock.now()))
-        # Where all jobs have one machine they train one after the other; schedules may start jobs for ever.
-        last = limit + _DAY
-        while account.clock.now() < (last if self._has_ended_a_job() else limit) and not self._is_idle():
+        while account.clock.now() < limit and not self._is_idle():
             self._advance(300.0)
-
-    def _has_ended_a_job(self) -> bool:
-        """Return whether a job ended in the last three hours: a training takes one and a bit, a machine minutes."""
-        since = self.account.clock.now() - timedelta(hours=3)
-        jobs = self.account.invariants.jobs.values()
-        return any(job.ended_at is not None and job.ended_at > since for job in jobs)
 
     def _is_idle(self) -> bool:
         account = self.account
