@@ -84,10 +84,11 @@ def _draw_triggers(dice: random.Random, definition: JobDefinition, scenario: Sce
     if dice.random() < 0.4:
         attributes = (("batch-size", "attributes.size"),) if definition.inputs else ()
         triggers.append(SnsTrigger(TOPICS[0], attributes))
-    # A chain of six jobs is to end within the time that a run has.
+    # Chains of six jobs are to end within the time that a run has; one machine would take days for some twenty of them.
     upstream = dice.choice(scenario.definitions)
     is_short = scenario.recipes[definition.name].work_seconds < _LONGEST_CHAINED_SECONDS
-    if dice.random() < 0.3 and (is_short or upstream.name != definition.name):
+    may_chain = is_short and scenario.limits.machines.max_machines != 1
+    if dice.random() < 0.3 and (may_chain or upstream.name != definition.name):
         triggers.append(EventBridgeTrigger(pattern_of_ends(upstream.name)))
     return triggers
 
