@@ -13,8 +13,17 @@ from architecture.conftest import REPOSITORY
 ACTION = REPOSITORY / "action.yml"
 CODE = REPOSITORY / "action" / "relaunch_action"
 PAGE = (REPOSITORY / "docs" / "github-action.md").read_text(encoding="utf-8")
+DOCS = sorted((REPOSITORY / "docs").glob("*.md"))
 WORKFLOWS = sorted((REPOSITORY / ".github" / "workflows").glob("*.yml"))
 PINNED = re.compile(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+# `runs.using` in the action.yml of each commit that is named anywhere, also in what `relaunch init` writes. Hosted runners
+# have no Node 20 any more ("Deprecation of Node 20 on GitHub Actions runners", GitHub Changelog, 2025-09-19).
+RUNTIMES = {
+    "actions/attest-build-provenance@977bb373ede98d70efdf65b84cb5f73e068dcc2a": "composite",
+    "actions/checkout@08c6903cd8c0fde910a37f88322edcfb5dd907a8": "node24",
+    "actions/setup-python@e797f83bcb11b83ae66e0230d6156d7c80228e7c": "node24",
+    "aws-actions/configure-aws-credentials@e6de054238d6b7531b4efff3b6587d9aade6a06c": "node24",
+}
 
 
 def load(file: Path) -> dict[str, Any]:
@@ -69,6 +78,16 @@ def test_every_action_that_is_used_is_pinned_to_a_commit_with_its_tag(file: Path
     used = re.findall(r"^\s*(?:- )?uses: (.*)$", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
 
     assert [each for each in used if not PINNED.fullmatch(each) and not each.startswith("./")] == []
+
+
+def test_every_action_of_others_runs_on_a_runtime_that_runners_have() -> None:
+    examples = (REPOSITORY / "examples" / "workflows").glob("*.yml")
+    written_by = REPOSITORY / "cli" / "relaunch_cli" / "repository_setup" / "workflow_text.py"
+    texts = [file.read_text(encoding="utf-8") for file in (*WORKFLOWS, *examples, written_by, *DOCS)]
+    used = {each for text in texts for each in re.findall(r"(?:aws-)?actions/[\w-]+@[0-9a-f]{40}", text)}
+
+    assert used == set(RUNTIMES)
+    assert set(RUNTIMES.values()) <= {"composite", "node24"}
 
 
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)

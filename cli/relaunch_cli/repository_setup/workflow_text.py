@@ -9,7 +9,7 @@ from relaunch_cli.repository_setup.watched_paths import paths_text
 
 # By commit, because a tag can move.
 _CHECKOUT = "actions/checkout@08c6903cd8c0fde910a37f88322edcfb5dd907a8  # v5.0.0"
-_CREDENTIALS = "aws-actions/configure-aws-credentials@a03048d87541d1d9fcf2ecf528a4a65ba9bd7838  # v5.0.0"
+_CREDENTIALS = "aws-actions/configure-aws-credentials@e6de054238d6b7531b4efff3b6587d9aade6a06c  # v6.2.3"
 
 _TEXT = """\
 # Builds the image of each commit and pushes it with the commit in its tag: relaunch.yaml says what that starts.
@@ -36,6 +36,7 @@ jobs:
         with:
           persist-credentials: false
       - uses: {credentials}
+        timeout-minutes: 5  # without it, a request that hangs holds up all later pushes for six hours
         with:
           aws-region: {region}
           role-to-assume: {role}
