@@ -16,8 +16,8 @@ PAGE = (REPOSITORY / "docs" / "github-action.md").read_text(encoding="utf-8")
 DOCS = sorted((REPOSITORY / "docs").glob("*.md"))
 WORKFLOWS = sorted((REPOSITORY / ".github" / "workflows").glob("*.yml"))
 PINNED = re.compile(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
-# `runs.using` in the action.yml of each commit that is named anywhere, also in what `relaunch init` writes. Hosted runners
-# have no Node 20 any more ("Deprecation of Node 20 on GitHub Actions runners", GitHub Changelog, 2025-09-19).
+# `runs.using` in the action.yml of each commit that is named anywhere, also in what `relaunch init` writes. Hosted
+# runners have no Node 20 any more ("Deprecation of Node 20 on GitHub Actions runners", GitHub Changelog, 2025-09-19).
 RUNTIMES = {
     "actions/attest-build-provenance@977bb373ede98d70efdf65b84cb5f73e068dcc2a": "composite",
     "actions/checkout@08c6903cd8c0fde910a37f88322edcfb5dd907a8": "node24",

@@ -114,7 +114,12 @@ class AccountBed:
         self.quotas = {"L-DB2E81BA": 64.0, "L-3819A6DF": 64.0, "L-417A185B": 0.0, "L-7212CCBC": 0.0, "L-C4BD4855": 0.0}
         self.requested: dict[str, tuple[str, float]] = {}
         self.concurrency = (1000, 970)
-        self.reserved = {"ObserveCapacityFunction": 10, "GithubWebhookFunction": 20}
+        self.reserved: dict[str, int | None] = {
+            "ObserveCapacityFunction": 10,
+            "GithubWebhookFunction": 20,
+            "JobApiFunction": None,
+            "SubmitJobFunction": None,
+        }
         self.consoles: dict[str, str] = {}
         # moto takes EventBridgeConfiguration, and answers a configuration without it.
         self.notifications: dict[str, dict[str, Any]] = {"acme-data": {"EventBridgeConfiguration": {}}}
@@ -215,7 +220,8 @@ class AccountBed:
 
     def _function_concurrency(self, params: Mapping[str, Any]) -> Any:
         reserved = self.reserved[params["url_path"].split("/")[-2].removeprefix("relaunch-")]
-        return {"ReservedConcurrentExecutions": reserved} if reserved else {}
+        # 0 is a function that may not run.
+        return {} if reserved is None else {"ReservedConcurrentExecutions": reserved}
 
     def _console(self, params: Mapping[str, Any]) -> Any:
         instance = params["body"]["InstanceId"]

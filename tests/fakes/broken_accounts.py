@@ -71,11 +71,11 @@ def _no_spot(bed: AccountBed) -> None:
 
 def _new_account(bed: AccountBed) -> None:
     bed.concurrency = (10, 10)
-    bed.reserved = dict.fromkeys(bed.reserved, 0)
+    bed.reserved = dict.fromkeys(bed.reserved)
 
 
 def _reserved_by_others(bed: AccountBed) -> None:
-    bed.reserved = dict.fromkeys(bed.reserved, 0)
+    bed.reserved = dict.fromkeys(bed.reserved)
 
 
 def _no_parameter(bed: AccountBed) -> None:

@@ -50,6 +50,12 @@ class FakeStacks:
         """Let a stack exist."""
         self.stacks[name] = _Stack(status, parameters, version=1)
 
+    def describe_stack_resource(self, **request: Any) -> dict[str, Any]:
+        """Refuse it: these stacks have no functions."""
+        self._called("DescribeStackResource", request)
+        error = {"Code": "ValidationError", "Message": f"Resource {request['LogicalResourceId']} does not exist"}
+        raise ClientError({"Error": error}, "DescribeStackResource")
+
     def describe_stacks(self, **request: Any) -> dict[str, Any]:
         """Return one stack, or a page of all: each is a page of its own."""
         self._called("DescribeStacks", request)

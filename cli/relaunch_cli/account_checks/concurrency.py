@@ -1,6 +1,6 @@
 """The Lambda concurrency of the account, and what the stack has of it in reserve."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from relaunch.core.checks import Check, is_ok, problem
 from relaunch_cli.deployment.concurrency import LEAST_UNRESERVED, QUOTA_CODE, RESERVATIONS, Account
@@ -8,11 +8,18 @@ from relaunch_cli.deployment.concurrency import LEAST_UNRESERVED, QUOTA_CODE, RE
 _NAME = "Lambda concurrency"
 
 
-def check_concurrency(account: Account, reserved: Mapping[str, int]) -> Check:
+def check_concurrency(account: Account, reserved: Mapping[str, int], closed: Collection[str] = ()) -> Check:
     """Check that spot warnings and the webhook have what a flood must not take.
 
-    `reserved` is by parameter, without that of a function that the stack has not.
+    `reserved` is by parameter, without that of a function that the stack has not. `closed` are the functions that start
+    jobs and may not run.
     """
+    if closed:
+        text = (
+            f"{' and '.join(closed)} may not run (a reserved concurrency of 0), as a removal leaves them that did not "
+            "come to its end, or somebody who throttled them: they start no job"
+        )
+        return problem(_NAME, text, "relaunch deploy, or relaunch uninstall to remove it all")
     lacking = [each for each in RESERVATIONS if reserved.get(each.parameter, each.least) < each.least]
     if not lacking:
         shown = ", ".join(f"{name}={amount}" for name, amount in sorted(reserved.items()))

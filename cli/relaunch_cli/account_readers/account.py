@@ -9,7 +9,8 @@ from relaunch_cli.account_checks.quotas import GrantedQuotas, Need, check_quotas
 from relaunch_cli.account_checks.roles import check_service_role
 from relaunch_cli.account_readers.calls import AccountCalls, UnreadError, known
 from relaunch_cli.deployment.account_roles import SERVICES
-from relaunch_cli.deployment.concurrency import RESERVATIONS, Account, Reservation
+from relaunch_cli.deployment.concurrency import RESERVATIONS, Account
+from relaunch_cli.deployment.receivers import RECEIVING
 
 _NO_QUOTA = "NoSuchResourceException"
 _OPEN = ("PENDING", "CASE_OPENED")
@@ -39,26 +40,30 @@ def check_lambda(stack: str, calls: AccountCalls) -> Iterator[Check]:
     unreserved = limits.get("UnreservedConcurrentExecutions")
     if not isinstance(limit, int) or not isinstance(unreserved, int):
         raise UnreadError("lambda:GetAccountSettings answers no limits", "try again")
-    found = {each.parameter: _reserved(each, stack, calls) for each in RESERVATIONS}
+    functions = (*(each.function for each in RESERVATIONS), *RECEIVING)
+    found = {each: _reserved(each, stack, calls) for each in dict.fromkeys(functions)}
+    reserved = {each.parameter: max(amount, 0) for each in RESERVATIONS
+                if (amount := found[each.function]) is not None}  # fmt: skip
     # A stack may have no webhook; where no function is found, there is no stack yet.
-    reserved = {name: amount for name, amount in found.items() if amount is not None}
-    yield check_concurrency(Account(limit, unreserved), reserved or dict.fromkeys(found, 0))
+    reserved = reserved or {each.parameter: 0 for each in RESERVATIONS}
+    closed = [each for each in RECEIVING if found[each] == 0]
+    yield check_concurrency(Account(limit, unreserved), reserved, closed)
 
 
-def _reserved(reservation: Reservation, stack: str, calls: AccountCalls) -> int | None:
-    """Return what a function has reserved, None if the stack has no such function."""
+def _reserved(function: str, stack: str, calls: AccountCalls) -> int | None:
+    """Return what a function has reserved, -1 if nothing is; None if the stack has no such function."""
     found = calls.call(
         "cloudformation",
         "describe_stack_resource",
         *_NOT_THERE,
         StackName=stack,
-        LogicalResourceId=reservation.function,
+        LogicalResourceId=function,
     )
     name = found["StackResourceDetail"].get("PhysicalResourceId") if found else ""
     if not name:
         return None
     answer = calls.call("lambda", "get_function_concurrency", *_NOT_THERE, FunctionName=name) or {}
-    return int(answer.get("ReservedConcurrentExecutions", 0))
+    return int(answer.get("ReservedConcurrentExecutions", -1))
 
 
 def check_ec2_quotas(needs: Iterable[Need], calls: AccountCalls) -> Iterator[Check]:

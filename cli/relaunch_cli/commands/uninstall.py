@@ -51,9 +51,8 @@ def uninstall(
     with says_how_to_go_on(print_note):
         if any(each.name == stack and is_complete(each) for each in found):
             connection = connect(context, stack)
-            removal.close()
-            removal.drain(connection.deps, connection.upload_rules)
-        removal.delete(found)
+            removal.end_application(found, connection.deps, connection.upload_rules)
+        removal.delete(removal.find_stacks())
     if as_json:
         print_json(kept_json(found, kept))
     else:

@@ -11,6 +11,7 @@ from relaunch_cli.deployment.account_roles import create_github_provider, create
 from relaunch_cli.deployment.application import SamDeploy
 from relaunch_cli.deployment.capacity_providers import PROVIDERS, ProviderStacks, read_providers
 from relaunch_cli.deployment.change_set import NEVER_MADE, ChangeSets, check_status, read_stack
+from relaunch_cli.deployment.concurrency import RESERVATIONS
 from relaunch_cli.deployment.findings import QuotaRequests, Stack, Survey, role_stack_name
 from relaunch_cli.deployment.github_repository import RepositoryIds
 from relaunch_cli.deployment.github_stacks import find_github_stacks
@@ -18,6 +19,7 @@ from relaunch_cli.deployment.machine_parameters import SUBNETS, Way, check_most,
 from relaunch_cli.deployment.machines import MachineClients, prepare_machines
 from relaunch_cli.deployment.named_resources import check_resources
 from relaunch_cli.deployment.quotas import read_quotas, request_quotas
+from relaunch_cli.deployment.receivers import open_receivers
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.reservations import reservations
 from relaunch_cli.deployment.separation import check_name, overlaps, separate_names
@@ -233,7 +235,8 @@ class Deployment:
     def _application(self, plan: Survey, parameters: Mapping[str, str], stacks: Any) -> None:
         # Nothing is reserved for a webhook that there is not.
         known = parameters if plan.is_on(_WEBHOOK) else {_WEBHOOK_CONCURRENCY: "0", **parameters}
-        extra, notes = reservations(known, plan.stack, self.account.client("lambda"), stacks)
+        functions = self.account.client("lambda")
+        extra, notes = reservations(known, plan.stack, functions, stacks)
         for note in notes:
             self.tell(note)
         if plan.is_new:
@@ -241,6 +244,9 @@ class Deployment:
             self.sam.create(plan.stack, {**parameters, **extra}, stacks)
         else:
             self.sam.update(plan.stack, {**parameters, **extra}, is_confirmed=self.is_confirmed)
+            named = {**plan.before[plan.stack].parameters, **parameters, **extra}
+            reserved = {each.function: int(named.get(each.parameter, "0")) for each in RESERVATIONS}
+            open_receivers(plan.stack, reserved, functions, stacks, self.tell)
 
 
 def application_parameters(

@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
 from relaunch_cli.deployment.capacity_providers import PROVIDER_NAME, ProviderStacks, find_provider_stacks
 from relaunch_cli.deployment.change_set import ChangeSets, read_stack
 from relaunch_cli.deployment.findings import Stack
 from relaunch_cli.deployment.github_stacks import find_github_stacks
 from relaunch_cli.deployment.provider_groups import ProviderGroup
+from relaunch_cli.deployment.receivers import close_receivers
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.stack_events import StackEvents, progress_line
 from relaunch_cli.deployment.training_roles import find_role_stacks
@@ -23,8 +22,6 @@ _POLL_SECONDS = 5.0
 _LONGEST_DRAIN_SECONDS = 900.0
 _LONGEST_DELETION_SECONDS = 3_600.0
 _MOST = 1_000
-_RECEIVING = ("GithubWebhookFunction", "JobApiFunction", "SubmitJobFunction")
-"""The functions that start jobs."""
 
 
 @dataclass(frozen=True)
@@ -51,28 +48,30 @@ class Uninstallation:
         found += find_github_stacks(self.stack, stacks)
         return found
 
+    def end_application(self, found: Iterable[Stack], deps: "Dependencies", rules: "UploadRules") -> None:
+        """End all that an application runs, and delete the stacks of its capacity providers among `found`.
+
+        Raises:
+            RefusedError: something still runs, or a stack could not be deleted.
+            PermanentError, TransientError, ClientError, BotoCoreError: a call failed.
+        """
+        self.close()
+        self.drain(deps)
+        # Whoever ends a removal while machines of providers end, and deploys again, still has the rules.
+        self.delete([each for each in found if PROVIDER_NAME in each.parameters])
+        self.remove_rules(rules)
+
     def close(self) -> None:
         """Let nothing start a job any more: GitHub and callers are answered that they are throttled.
 
         Raises:
             ClientError, BotoCoreError: a call failed.
         """
-        stacks = self.clients("cloudformation")
-        functions = self.clients("lambda")
-        for logical_id in _RECEIVING:
-            try:
-                found = stacks.describe_stack_resource(StackName=self.stack, LogicalResourceId=logical_id)
-            except ClientError as error:
-                # The stack is there: a function that it has not, as one without a webhook, receives nothing.
-                if error.response["Error"]["Code"] == "ValidationError":
-                    continue
-                raise
-            name = found["StackResourceDetail"]["PhysicalResourceId"]
-            functions.put_function_concurrency(FunctionName=name, ReservedConcurrentExecutions=0)
-        self.tell("no event starts a job any more")
+        close_receivers(self.stack, self.clients("lambda"), self.clients("cloudformation"))
+        self.tell("no event starts a job any more; `relaunch deploy` changes that again")
 
-    def drain(self, deps: "Dependencies", rules: "UploadRules") -> None:
-        """Cancel the open jobs, wait until they and their machines are gone, and remove the rules of triggers.
+    def drain(self, deps: "Dependencies") -> None:
+        """Cancel the open jobs, and wait until they and their machines are gone.
 
         Raises:
             RefusedError: something still runs; nothing was deleted.
@@ -80,6 +79,13 @@ class Uninstallation:
         """
         cancelled: set[str] = set()
         self._wait(lambda: self._cancel(deps, cancelled), _LONGEST_DRAIN_SECONDS)
+
+    def remove_rules(self, rules: "UploadRules") -> None:
+        """Remove the rules of triggers, which are not those of the stack.
+
+        Raises:
+            PermanentError, TransientError: a call failed.
+        """
         for rule in rules.list_rules():
             rules.remove_rule(rule.name)
             self.tell(f"removed the rule {rule.name}")

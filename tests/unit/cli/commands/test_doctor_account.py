@@ -277,12 +277,21 @@ def test_the_route_table_of_the_subnet_goes_before_the_main_one(bed: AccountBed)
     assert names(look(bed), "problem") == [f"subnet {bed.subnet}"]
 
 
+def test_functions_that_a_removal_has_closed_start_no_job(bed: AccountBed) -> None:
+    bed.reserved |= {"JobApiFunction": 0, "GithubWebhookFunction": 0}
+
+    result = invoke("doctor", session=bed.connection, columns=200)
+
+    assert "GithubWebhookFunction and JobApiFunction may not run" in flat(result.stdout)
+    assert "Lambda concurrency: relaunch deploy" in flat(result.stdout)
+
+
 def test_the_doctor_of_the_local_world_is_silent_about_what_it_does_not_have(
     bed: AccountBed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("relaunch_cli.loopback.is_loopback", lambda _: True)
     bed.concurrency = (573, 573)
-    bed.reserved = dict.fromkeys(bed.reserved, 0)
+    bed.reserved = dict.fromkeys(bed.reserved)
 
     result = look(bed)
 

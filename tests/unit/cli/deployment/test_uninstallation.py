@@ -6,6 +6,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from fakes.provider_groups import FakeProviderGroup
+from fakes.receivers import FakeReceivers
 from fakes.stacks import FakeStacks
 from relaunch_cli.deployment.findings import Stack
 from relaunch_cli.deployment.refusals import RefusedError
@@ -51,7 +52,9 @@ def test_rules_are_removed_after_the_last_job_and_machine(cancelled: list[str]) 
     lines: list[str] = []
     pauses: list[float] = []
     draining = Draining(polls=3)
-    removal(lines, pauses).drain(draining, draining)  # type: ignore[arg-type]
+    removing = removal(lines, pauses)
+    removing.drain(draining)  # type: ignore[arg-type]
+    removing.remove_rules(draining)  # type: ignore[arg-type]
 
     assert draining.removed == ["relaunch-relaunch-a1"]
     assert len(pauses) == 3
@@ -79,6 +82,30 @@ def with_provider(name: str = PROVIDER) -> FakeStacks:
 def removal_of(stacks: FakeStacks, group: FakeProviderGroup, lines: list[str], pauses: list[float]) -> Uninstallation:
     clients = {"cloudformation": stacks, "ecs": group, "autoscaling": group, "ec2": group}
     return Uninstallation("relaunch", clients.__getitem__, lines.append, pauses.append)
+
+
+@pytest.mark.usefixtures("cancelled")
+def test_an_application_ends_with_the_machines_of_its_providers_before_its_rules_are_removed() -> None:
+    functions = FakeReceivers()
+    stacks = with_provider()
+    stacks.describe_stack_resource = functions.describe_stack_resource  # type: ignore[method-assign]
+    group = FakeProviderGroup(PROVIDER, lives=10_000)
+    stacks.barrier = group.barrier
+    clients = {"cloudformation": stacks, "lambda": functions, **dict.fromkeys(("ecs", "autoscaling", "ec2"), group)}
+    removing = Uninstallation("relaunch", clients.__getitem__, [].append, [].append)
+    draining = Draining(polls=0)
+
+    def end() -> None:
+        removing.end_application(removing.find_stacks(), draining, draining)  # type: ignore[arg-type]
+
+    with pytest.raises(RefusedError, match="there still is machine i-0a"):
+        end()
+    assert (set(functions.reserved.values()), draining.removed) == ({0}, [])
+
+    group.lives = 0
+    end()
+    assert draining.removed == ["relaunch-relaunch-a1"]
+    assert list(stacks.stacks) == ["relaunch-machines", "relaunch"]
 
 
 def test_machines_of_capacity_providers_end_before_anything_is_deleted() -> None:
@@ -147,39 +174,12 @@ def test_the_roles_of_trainings_are_removed_with_their_application_and_with_no_o
     ]
 
 
-class Functions:
-    """CloudFormation and Lambda of a stack without a webhook; `refusal` is what CloudFormation says of the others."""
-
-    def __init__(self, refusal: str = "") -> None:
-        self.refusal = refusal
-        self.closed: list[str] = []
-
-    def describe_stack_resource(self, **request: str) -> Any:
-        code = "ValidationError" if request["LogicalResourceId"] == "GithubWebhookFunction" else self.refusal
-        if code:
-            raise ClientError({"Error": {"Code": code, "Message": "no"}}, "DescribeStackResource")
-        return {"StackResourceDetail": {"PhysicalResourceId": f"relaunch-{request['LogicalResourceId']}"}}
-
-    def put_function_concurrency(self, **request: Any) -> None:
-        assert request["ReservedConcurrentExecutions"] == 0
-        self.closed.append(request["FunctionName"])
-
-
-def test_a_stack_without_a_webhook_is_closed_too() -> None:
-    lines: list[str] = []
-    functions = Functions()
-    Uninstallation("relaunch", lambda _service: functions, lines.append, pytest.fail).close()
-
-    assert functions.closed == ["relaunch-JobApiFunction", "relaunch-SubmitJobFunction"]
-    assert lines == ["no event starts a job any more"]
-
-
 def test_a_function_that_may_not_be_looked_up_is_not_taken_for_one_that_is_not_there() -> None:
-    functions = Functions("AccessDenied")
+    functions = FakeReceivers("AccessDenied")
     with pytest.raises(ClientError, match="AccessDenied"):
         Uninstallation("relaunch", lambda _service: functions, pytest.fail, pytest.fail).close()
 
-    assert functions.closed == []
+    assert functions.reserved == {}
 
 
 @pytest.mark.usefixtures("cancelled")
@@ -187,7 +187,7 @@ def test_what_does_not_end_is_told_and_nothing_is_deleted() -> None:
     pauses: list[float] = []
     draining = Draining(polls=10_000)
     with pytest.raises(RefusedError, match="after 15 minutes there still is job demo-1, machine m-1: nothing more was"):
-        removal([], pauses).drain(draining, draining)  # type: ignore[arg-type]
+        removal([], pauses).drain(draining)  # type: ignore[arg-type]
 
     assert sum(pauses) == 900
     assert draining.removed == []
