@@ -42,11 +42,17 @@ STORIES = (
     notice_stories.tell_of_notices,
 )
 # Resources that CreateFleet has, and that no call of ours shows whether EC2 looks at.
+FLEET_OF_ECS = (
+    "https://docs.aws.amazon.com/aws-managed-policy/latest/reference/"
+    "AmazonECSInfrastructureRolePolicyForManagedInstances.html"
+)
 KEPT = {
     ("request_machine", "ec2:CreateFleet", "capacity-reservation"): FLEET,
     ("request_machine", "ec2:RunInstances", "capacity-reservation"): FLEET,
     ("request_machine", "ec2:CreateFleet", "volume"): FLEET,
     ("request_machine", "ec2:CreateFleet", "image"): FLEET,
+    ("request_machine", "ec2:CreateFleet", "security-group"): FLEET_OF_ECS,
+    ("request_machine", "ec2:CreateFleet", "network-interface"): FLEET_OF_ECS,
 }
 # `zone=subnet` and `kind=template:version` cannot be picked apart in a template; a zone, a kind or a version is no ID.
 _NAMES = (

@@ -253,7 +253,7 @@ class AccountBed:
             "MachineInstanceRoleArn": f"arn:aws:iam::{ACCOUNT}:role/relaunch/machines",
             "MachineDiskGiB": "100",
             "MachineWarmMinutes": "0",
-            "MachineRegistrationMinutes": "5",
+            "MachineRegistrationMinutes": "8",
             "MachineStartOnRebalance": "false",
             "MachineTaskStop": "at-warning",
             "MaxMachines": "20",

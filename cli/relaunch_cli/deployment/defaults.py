@@ -10,6 +10,6 @@ DEFAULTS: Mapping[str, str] = {
     "IdleMinutes": "20",
     "RegistrationMinutes": "15",
     "MachineWarmMinutes": "0",
-    "MachineRegistrationMinutes": "5",
+    "MachineRegistrationMinutes": "8",
 }
 """By the name of a parameter, of machines.yaml and of template.yaml."""

@@ -122,7 +122,7 @@ def test_minutes_that_leave_relaunch_the_first_word_are_taken(values: dict[str, 
         ({"MachineWarmMinutes": "11"}, "after IdleMinutes=20, and MachineWarmMinutes=11 keeps it.* add IdleMinutes=21"),
         ({"MachineWarmMinutes": "30", "IdleMinutes": "39"}, "add IdleMinutes=40 or more"),
         ({"MachineRegistrationMinutes": "15"}, "RegistrationMinutes=15, and MachineRegistrationMinutes=15 gives it"),
-        ({"RegistrationMinutes": "5"}, "add RegistrationMinutes=15 or so"),
+        ({"RegistrationMinutes": "8"}, "add RegistrationMinutes=18 or so"),
         ({"IdleMinutes": "soon"}, "IdleMinutes=soon is no number of minutes"),
     ],
 )

@@ -238,8 +238,8 @@ NEXT, AGAIN, PAUSE = Consequence.NEXT, Consequence.AGAIN, Consequence.PAUSE
             [refusal(RefusalKind.ACCOUNT_LIMIT)],
             Verdict(
                 PAUSE,
-                "a limit of the account, or its state, stops all requests: see Service Quotas, and mail from AWS "
-                "(Code)",
+                "a limit of the account, or its state, stops all requests: see Service Quotas, mail from AWS, and "
+                "whether it is on AWS's Free plan, which has no accelerators (Code)",
                 is_alert=True,
             ),
             id="a limit of the account",

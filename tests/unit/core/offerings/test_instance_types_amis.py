@@ -42,11 +42,14 @@ def test_every_type_that_jobs_can_use_needs_one_kind_of_image() -> None:
 def test_what_the_recommended_images_do_not_run_on_is_known() -> None:
     misfits = {name.partition(".")[0] for name, row in load_catalogue().items() if ami_rejection(row)}
 
-    assert misfits == {"dl1", "dl2q", "g4ad", "g2", "p2", "g5g", "p6e-gb200"}
+    assert misfits == {"dl1", "dl2q", "g4ad", "g2", "p2", "g5g", "g7", "p6e-gb200"}
     assert ami_rejection(load_catalogue()["p2.xlarge"]) == (
         "its K80 needs an NVIDIA driver of the 470 branch or older, and ECS's GPU images "
         "have had newer ones since release 20230912: build an image of your own"
     )
+    # Its GPU is another one, which the 580 branch knows.
+    assert not ami_rejection(load_catalogue()["g7e.2xlarge"])
+    assert "needs an NVIDIA driver of the 595 branch or newer" in ami_rejection(load_catalogue()["g7.2xlarge"])
     assert ami_rejection(load_catalogue()["g5g.xlarge"]) == (
         "ECS-optimized GPU images are for x86_64 only; for arm64 Bottlerocket has one: "
         "/aws/service/bottlerocket/aws-ecs-2-nvidia/arm64/latest/image_id"

@@ -41,7 +41,8 @@ _TO_DO = MappingProxyType(
             "the launch template, a subnet or the request is wrong: check MachineLaunchTemplates and MachineSubnets"
         ),
         RefusalKind.ACCOUNT_LIMIT: (
-            "a limit of the account, or its state, stops all requests: see Service Quotas, and mail from AWS"
+            "a limit of the account, or its state, stops all requests: see Service Quotas, mail from AWS, and whether "
+            "it is on AWS's Free plan, which has no accelerators"
         ),
     }
 )

@@ -210,6 +210,9 @@ BOTTLEROCKET_ARM64 = "/aws/service/bottlerocket/aws-ecs-2-nvidia/arm64/latest/im
 _REGION = re.compile(r"[a-z]+(?:-[a-z]+)+-[0-9]+")
 # Their GPUs need driver branch 470 or older.
 _OLD_GPU_FAMILIES = frozenset({"g2", "p2"})
+# Branch 595 or newer ("Using G7 instances", awslabs/amazon-eks-ami), and ECS's images are pinned to 580
+# (`nvidia_driver_major_al2023` in variables.pkr.hcl, aws/amazon-ecs-ami, August 2026).
+_NEW_GPU_FAMILIES = frozenset({"g7"})
 
 
 class AmiKind(StrEnum):
@@ -266,6 +269,11 @@ def ami_rejection(machine: InstanceType) -> str:
         return (
             f"its {machine.accelerator_model} needs an NVIDIA driver of the 470 branch or older, and ECS's GPU images "
             "have had newer ones since release 20230912: build an image of your own"
+        )
+    if machine.name.partition(".")[0] in _NEW_GPU_FAMILIES:
+        return (
+            f"its {machine.accelerator_model} needs an NVIDIA driver of the 595 branch or newer, and ECS's GPU images "
+            "had the 580 branch in August 2026: build an image of your own"
         )
     if machine.architecture == "arm64":
         return f"ECS-optimized GPU images are for x86_64 only; for arm64 Bottlerocket has one: {BOTTLEROCKET_ARM64}"

@@ -97,6 +97,16 @@ def test_an_error_of_the_call_is_a_refusal_of_the_whole_request(stubber: Stubber
     assert answer_to_error(stubber, code) == FleetRefused((Refusal(kind, code, "so it is", None),), is_raised=True)
 
 
+def test_the_free_plan_of_an_account_is_no_fault_of_the_launch_template(stubber: Stubber) -> None:
+    message = "The specified instance type is not eligible for Free Tier. For a list of Free Tier instance types, run"
+    stubber.add_client_error("create_fleet", "InvalidParameterCombination", message, 400)
+
+    answer = Ec2Fleet(stubber.client, stubber.client, STACK).request(make_fleet_request())
+
+    assert isinstance(answer, FleetRefused)
+    assert [each.kind for each in answer.refusals] == [RefusalKind.ACCOUNT_LIMIT]
+
+
 @pytest.mark.parametrize("code", THROTTLES)
 @pytest.mark.parametrize("status", [400, 503])
 def test_a_throttled_call_is_sent_again_whatever_its_status(stubber: Stubber, code: str, status: int) -> None:

@@ -41,13 +41,17 @@ _KINDS = MappingProxyType(
 )
 _NOT_PERMITTED = re.compile(r"AccessDenied|AuthFailure|InvalidClientTokenId|SsmAccessDenied|UnauthorizedOperation")
 _CONFIGURATION = re.compile(r"Invalid|Malformed|Missing|UnsupportedOperation")
+# An account on AWS's Free plan has six small types (InvalidParameterCombination; aws-samples/eks-workshop-v2#1644).
+_FREE_PLAN = "not eligible for Free Tier"
 # The request with this client token was another one, or its instance has ended (IdempotentInstanceTerminated), or EC2
 # does not say what became of it.
 _UNCERTAIN = re.compile(r"Idempotent.*|InvalidClientToken|Internal(Error|Failure)|(Service)?Unavailable")
 
 
-def kind_of(code: str) -> RefusalKind:
+def kind_of(code: str, message: str = "") -> RefusalKind:
     """Return what a code means, UNKNOWN for one that is not documented."""
+    if _FREE_PLAN in message:
+        return RefusalKind.ACCOUNT_LIMIT
     if code in _KINDS:
         return _KINDS[code]
     # A reservation that was cancelled or has ended since selection: the next one reads it as it is now.
@@ -85,7 +89,7 @@ def answer_of_error(error: ClientError | BotoCoreError) -> FleetAnswer:
         return FleetUncertain(f"no answer to CreateFleet: {error}")
     code = error_code(error)
     message = error_message(error)
-    kind = kind_of(code)
+    kind = kind_of(code, message)
     reason = f"{code}: {message}"
     if is_throttled(error):
         return FleetDeferred(reason)
