@@ -29,6 +29,8 @@ class FakeStacks:
     """
 
     refusal: str = ""
+    validation: str = ""
+    """What it found before it would change anything, which the reason of a change set does not say."""
     failure: str = ""
     delays: int = 0
     stacks: dict[str, _Stack] = field(default_factory=dict)
@@ -49,6 +51,18 @@ class FakeStacks:
     def have(self, name: str, status: str = "CREATE_COMPLETE", **parameters: str) -> None:
         """Let a stack exist."""
         self.stacks[name] = _Stack(status, parameters, version=1)
+
+    def describe_events(self, **request: Any) -> dict[str, Any]:
+        """Return what the validation of a change set found."""
+        self._called("DescribeEvents", request)
+        if not self.validation:
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "not authorized"}}, "DescribeEvents")
+        event = {
+            "EventType": "VALIDATION_ERROR",
+            "LogicalResourceId": "Profile",
+            "ValidationStatusReason": self.validation,
+        }
+        return {"OperationEvents": [event, event, {"EventType": "STACK_EVENT", "HookStatus": "HOOK_COMPLETE_FAILED"}]}
 
     def describe_stack_resource(self, **request: Any) -> dict[str, Any]:
         """Refuse it: these stacks have no functions."""

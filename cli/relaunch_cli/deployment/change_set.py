@@ -113,7 +113,8 @@ class ChangeSets:
         if answer["Status"] == "FAILED":
             if any(text in reason for text in _NO_CHANGE):
                 return []
-            raise RefusedError(f"CloudFormation refuses the stack {name}: {reason}")
+            reasons = "; ".join((reason, *self._failures(name, change_set)))
+            raise RefusedError(f"CloudFormation refuses the stack {name}: {reasons}")
         changes = list(answer["Changes"])
         while answer.get("NextToken"):
             answer = self.stacks.describe_change_set(
@@ -121,6 +122,25 @@ class ChangeSets:
             )
             changes += answer["Changes"]
         return changes
+
+    def _failures(self, name: str, change_set: str) -> Sequence[str]:
+        """Return what CloudFormation found before it would change anything, as a name that something else has already.
+
+        Its reason for the change set names the call alone ("Validate stack deployments", AWS CloudFormation User
+        Guide).
+        """
+        try:
+            answer = self.stacks.describe_events(
+                StackName=name, ChangeSetName=change_set, Filters={"FailedEvents": True}
+            )
+        except ClientError:
+            return ()
+        found = {
+            f"{each.get('LogicalResourceId', name)}: {text}": None
+            for each in answer.get("OperationEvents", ())
+            if (text := each.get("ValidationStatusReason") or each.get("ResourceStatusReason"))
+        }
+        return list(found)
 
     def _confirm(
         self, name: str, changes: Sequence[Mapping[str, Any]], parameters: Mapping[str, str], *, is_asked: bool

@@ -45,6 +45,10 @@ def task_definition(training: Training, family: str, stack: TrainingStack) -> Ma
                 "awslogs-group": stack.log_group,
                 "awslogs-region": stack.region,
                 "awslogs-stream-prefix": training.name,
+                # A training never waits for CloudWatch: lines beyond the buffer are lost. The mode is ECS's default
+                # since June 2025 ("Default log driver mode", Amazon ECS Developer Guide).
+                "mode": "non-blocking",
+                "max-buffer-size": "25m",
             },
         },
     }

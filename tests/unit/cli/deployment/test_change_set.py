@@ -97,6 +97,18 @@ def test_a_no_to_an_update_leaves_the_stack(stacks: FakeStacks, terminal: Termin
     assert stacks.change_sets == {}
 
 
+def test_what_a_validation_found_is_said_beside_the_reason_that_names_a_call_alone(
+    stacks: FakeStacks, terminal: Terminal
+) -> None:
+    stacks.refusal = "The following hook(s)/validation failed: [AWS::EarlyValidation::ResourceExistenceCheck]"
+    stacks.validation = "a resource of type AWS::IAM::InstanceProfile with this name exists"
+
+    with pytest.raises(
+        RefusedError, match=r"ExistenceCheck\]; Profile: a resource of type [\w:]+ with this name exists$"
+    ):
+        deploy(stacks, terminal)
+
+
 def test_what_cloudformation_refuses_is_told_and_leaves_nothing_behind(stacks: FakeStacks, terminal: Terminal) -> None:
     stacks.refusal = "Parameter IdleMinutes failed to satisfy constraint"
 
