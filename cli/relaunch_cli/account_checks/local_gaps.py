@@ -8,7 +8,10 @@ from relaunch.core.checks import Check, Verdict
 # The codes of the emulator and of the simulator of ECS and EC2 for operations that they do not have.
 _MISSING = ("InvalidAction", "UnknownOperationException")
 # The emulator takes reserved concurrency, and tells none; it has no parameters of AWS, of which machines have images.
-_UNTOLD = (("Lambda concurrency", "nothing is reserved"), ("launch template ", "which does not exist or has no image"))
+_UNTOLD = (
+    ("Lambda concurrency", "keep spot warnings and GitHub waiting"),
+    ("launch template ", "which does not exist or has no image"),
+)
 
 
 @dataclass(frozen=True, slots=True)
