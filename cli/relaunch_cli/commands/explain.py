@@ -40,7 +40,7 @@ def explain(
 
     deps = connect(context, stack).deps
     if is_machine:
-        _explain_machine(job, deps, as_json=as_json)
+        _explain_machine(job, deps, is_full=is_full, as_json=as_json)
         return
     with progress("reading the job"):
         history = load_history(deps, job)
@@ -65,12 +65,12 @@ def explain(
             print_result(render_fits(fits))
 
 
-def _explain_machine(job: str, deps: "Dependencies", *, as_json: bool) -> None:
-    """Print the stages of the newest start of a job, with `as_json` of all of them."""
+def _explain_machine(job: str, deps: "Dependencies", *, is_full: bool, as_json: bool) -> None:
+    """Print the stages of the newest start of a job, with `is_full` or `as_json` of all."""
     from relaunch_cli.job_starts import load_starts
     from relaunch_cli.views.json_output.start_stages import starts_json
     from relaunch_cli.views.screen import print_json, print_result, print_text, progress
-    from relaunch_cli.views.start_stages import render_start
+    from relaunch_cli.views.start_stages import render_starts
 
     with progress("reading the job"):
         history = load_history(deps, job)
@@ -79,7 +79,7 @@ def _explain_machine(job: str, deps: "Dependencies", *, as_json: bool) -> None:
     if as_json:
         print_json(starts_json(history.job.job_id, starts))
     elif starts:
-        print_result(render_start(starts[-1], len(starts), now))
+        print_result(render_starts(starts, now, is_full=is_full))
     else:
         print_text(f"{history.job.job_id} has asked for no machine yet: `relaunch explain` says what it waits for")
 

@@ -50,16 +50,23 @@ def _style(index: int) -> str:
     return _STYLES[index % len(_STYLES)]
 
 
-def render_start(start: Start, starts: int, now: datetime) -> RenderableType:
-    """Return what `explain --machine` prints of one of so many starts of a job."""
+def render_starts(starts: Sequence[Start], now: datetime, *, is_full: bool) -> RenderableType:
+    """Return what `explain --machine` prints: the newest start of a job, or all of them, oldest first."""
+    shown = starts if is_full else starts[-1:]
+    parts: list[RenderableType] = []
+    for start in shown:
+        parts += [*([Text()] if parts else []), *_render_start(start, now)]
+    if len(shown) < len(starts):
+        parts.append(Text(f"the newest of {len(starts)} starts: --full has all", style="dim"))
+    return Group(*parts)
+
+
+def _render_start(start: Start, now: datetime) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(_title(start), style="bold"), Text(_describe_outcome(start, now)), Text()]
     if start.until > start.began_at:
         parts += [_Bar(start), Text()]
     parts.append(_legend(start, now))
-    parts += [Text(one_line(note), style="dim") for note in start.notes]
-    if starts > 1:
-        parts.append(Text(f"the newest of {starts} starts: --json has all", style="dim"))
-    return Group(*parts)
+    return [*parts, *(Text(one_line(note), style="dim") for note in start.notes)]
 
 
 def _title(start: Start) -> str:

@@ -73,7 +73,8 @@ def test_the_newest_of_several_starts_is_shown_and_all_are_in_the_document(sessi
     assert "; 7s so far" in shown
     assert "b launch, boot, user data, driver, agent 7.0" in shown
     assert "it goes on, since" in shown
-    assert shown.endswith("the newest of 2 starts: --json has all")
+    assert shown.endswith("the newest of 2 starts: --full has all")
+    assert re.findall("Attempt .", explain(session, job_id, "--full").stdout) == ["Attempt 1", "Attempt 2"]
     assert [(each["attempt"], each["state"]) for each in starts] == [(1, "started"), (2, "starting")]
     assert starts[0]["seconds"] == sum(each["seconds"] for each in starts[0]["stages"])
     assert starts[1]["stages"][-1]["ended_at"] is None
