@@ -32,11 +32,10 @@ def load_job_machines(job: Job, store: "MachineStore") -> JobMachines:
         return NO_MACHINES
     loaded = [store.load_machine(machine_id) for machine_id in claimed_machines(job)]
     claimed = sorted((each for each in loaded if each is not None), key=lambda each: each.created_at)
-    return JobMachines(tuple(claimed), tuple(load_failed(job, store)))
+    return JobMachines(tuple(claimed), tuple(_failed(job, store)))
 
 
-def load_failed(job: Job, store: "MachineStore") -> Iterator[Machine]:
-    """Yield the latest machines that the next attempt of a job requested and did not get, newest first."""
+def _failed(job: Job, store: "MachineStore") -> Iterator[Machine]:
     attempt_number, _ = selected_placement(job, is_placed=False)
     claimed = claimed_machines(job)
     first = max(job.machines.requested - _MAX_FAILED, 0) + 1

@@ -67,7 +67,7 @@ def explain(
 
 def _explain_machine(job: str, deps: "Dependencies", *, is_full: bool, as_json: bool) -> None:
     """Print the stages of the newest start of a job, with `is_full` or `as_json` of all."""
-    from relaunch_cli.job_starts import load_starts
+    from relaunch_cli.job_starts import has_more, load_starts
     from relaunch_cli.views.json_output.start_stages import starts_json
     from relaunch_cli.views.screen import print_json, print_result, print_text, progress
     from relaunch_cli.views.start_stages import render_starts
@@ -75,11 +75,12 @@ def _explain_machine(job: str, deps: "Dependencies", *, is_full: bool, as_json: 
     with progress("reading the job"):
         history = load_history(deps, job)
         now = deps.clock.now()
-        starts = load_starts(history, deps.machines, now)
+        starts = load_starts(history, deps.machines, now, is_full=is_full or as_json)
     if as_json:
         print_json(starts_json(history.job.job_id, starts))
     elif starts:
-        print_result(render_starts(starts, now, is_full=is_full))
+        shown = starts if is_full else starts[-1:]
+        print_result(render_starts(shown, now, has_more=not is_full and has_more(history)))
     else:
         print_text(f"{history.job.job_id} has asked for no machine yet: `relaunch explain` says what it waits for")
 

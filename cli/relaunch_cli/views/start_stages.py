@@ -50,14 +50,13 @@ def _style(index: int) -> str:
     return _STYLES[index % len(_STYLES)]
 
 
-def render_starts(starts: Sequence[Start], now: datetime, *, is_full: bool) -> RenderableType:
-    """Return what `explain --machine` prints: the newest start of a job, or all of them, oldest first."""
-    shown = starts if is_full else starts[-1:]
+def render_starts(starts: Sequence[Start], now: datetime, *, has_more: bool) -> RenderableType:
+    """Return what `explain --machine` prints of these starts; `has_more`: the job has others."""
     parts: list[RenderableType] = []
-    for start in shown:
+    for start in starts:
         parts += [*([Text()] if parts else []), *_render_start(start, now)]
-    if len(shown) < len(starts):
-        parts.append(Text(f"the newest of {len(starts)} starts: --full has all", style="dim"))
+    if has_more:
+        parts.append(Text("the newest start: --full has all", style="dim"))
     return Group(*parts)
 
 

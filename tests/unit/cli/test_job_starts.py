@@ -8,8 +8,8 @@ import pytest
 
 from fakes.cli_machines import MachineSession
 from fakes.cli_session import CliSession, flat, invoke
-from fakes.stored_machines import change
-from relaunch.core.machines.machine import MachineState
+from fakes.stored_machines import change, make_gone
+from relaunch.core.lifecycle.decision import Decision
 from relaunch.usecases.launch_attempt import launch_attempt
 from relaunch_cli.views.start_stages import share_cells
 
@@ -57,7 +57,7 @@ def test_the_bar_is_to_scale_and_its_legend_has_the_seconds(session):
         ["H", "placement", "2.0"],
         ["I", "hand-over, pull, start", "30.0"],
     ]
-    assert rows[5][4] == "registeredAt of ECS"
+    assert rows[5][4] == "it registers, by the cluster"
 
 
 def test_the_newest_of_several_starts_is_shown_and_all_are_in_the_document(session):
@@ -73,26 +73,59 @@ def test_the_newest_of_several_starts_is_shown_and_all_are_in_the_document(sessi
     assert "; 7s so far" in shown
     assert "b launch, boot, user data, driver, agent 7.0" in shown
     assert "it goes on, since" in shown
-    assert shown.endswith("the newest of 2 starts: --full has all")
+    assert shown.endswith("the newest start: --full has all")
     assert re.findall("Attempt .", explain(session, job_id, "--full").stdout) == ["Attempt 1", "Attempt 2"]
     assert [(each["attempt"], each["state"]) for each in starts] == [(1, "started"), (2, "starting")]
     assert starts[0]["seconds"] == sum(each["seconds"] for each in starts[0]["stages"])
     assert starts[1]["stages"][-1]["ended_at"] is None
 
 
-def test_a_machine_that_never_registered_is_shown_where_it_stopped_and_since_when(session):
-    job_id = session.choose()
+def give_up(session, job_id):
+    """Let the machine of a job never register."""
     session.make_ec2_calls()
     session.clock.advance(300)
     machine = session.machine(job_id)
-    gone = replace(machine, state=MachineState.GONE, state_since=session.clock.now(), reason="it never registered")
+    gone = replace(make_gone(machine, reason="it never registered"), state_since=session.clock.now(), claims=())
     session.deps.machines.save_machine(change(gone, machine))
     session.clock.advance(60)
+
+
+def test_a_machine_that_never_registered_is_shown_where_it_stopped_and_since_when(session):
+    job_id = session.choose()
+    give_up(session, job_id)
 
     shown = flat(explain(session, job_id).stdout)
 
     assert "(1m00s ago), after 5m00s: it never registered" in shown
     assert re.search(r"b launch, boot, user data, driver, agent 300\.0 .* it stopped here, since", shown)
+
+
+def test_machines_that_came_to_nothing_are_shown_beside_the_attempts_that_followed(session):
+    job_id = session.choose()
+    give_up(session, job_id)
+    # It gives up its claim, then asks for another machine.
+    launch_attempt(job_id, session.deps)
+    session.clock.advance(30)
+    launch_attempt(job_id, session.deps)
+    session.run_on_machine(job_id)
+    session.warn(job_id)
+
+    starts = explain(session, job_id, "--json").document["starts"]
+
+    assert [(each["attempt"], each["state"]) for each in starts] == [(1, "stopped"), (1, "started"), (2, "starting")]
+    assert starts[2]["machine_id"] == session.machine(job_id).machine_id
+    assert explain(session, job_id).stdout.startswith("Attempt 2: ")
+
+
+def test_a_machine_of_another_job_that_a_job_waits_for_is_shown(session):
+    job_id = session.choose()
+    other = session.machine(session.choose("second"))
+    job = session.jobs.job(job_id)
+    session.jobs.save_job(Decision(replace(job, machine_id=other.machine_id)))
+
+    starts = explain(session, job_id, "--json").document["starts"]
+
+    assert other.machine_id in [each["machine_id"] for each in starts]
 
 
 def test_a_job_says_what_ec2_is_asked_for(session):

@@ -256,7 +256,7 @@ def test_kubernetes_says_when_there_was_a_job_and_when_its_container_started(sta
     found = start(None, make_attempt(placement=chosen, started_at=started_at), job=job)
 
     assert seconds(found) == {"placement": 2, "node+pull+start": 88 if started_at else 298}
-    assert "Kubernetes" in found.notes[0]
+    assert "its cluster says neither" in found.notes[0]
 
 
 def test_a_start_of_nothing_is_refused() -> None:

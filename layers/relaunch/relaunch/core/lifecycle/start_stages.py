@@ -168,14 +168,14 @@ def _marks(
         raise ValueError(f"attempt {record.number} of {job.job_id} has neither a task nor a machine")
     began_at = attempt.placement.requested_at
     if job.definition.target.capabilities.runs_pods:
-        note = "Kubernetes: Relaunch reads neither when the node was there nor when the image was pulled"
+        note = "its cluster says neither when the node was there nor when the image was pulled"
         return began_at, _pod_marks(attempt), (note,)
     if attempt.placement.machine_id:
         note = f"the record of machine {attempt.placement.machine_id} is not kept any more: what it did is not known"
         return began_at, _task_marks(attempt, ()), (note,)
     note = "how a machine of a capacity provider boots is not known: its group launches it, and it reports nothing"
     pending = (each.at for each in timeline if _is_pending(each, attempt))
-    found = _Mark(Part.PROVIDER, next(pending, None), "the task is PENDING, by an event of ECS")
+    found = _Mark(Part.PROVIDER, next(pending, None), "the task has an instance, by the cluster")
     return began_at, _task_marks(attempt, (found,)), (note,)
 
 
@@ -188,21 +188,21 @@ def _is_pending(entry: TimelineEntry, attempt: Attempt) -> bool:
 def _task_marks(attempt: Attempt | None, provider: tuple[_Mark, ...]) -> tuple[_Mark, ...]:
     pull_began_at, pull_ended_at = (attempt.pulled if attempt is not None else None) or (None, None)
     return (
-        _Mark(Part.PLACEMENT, attempt.placement.placed_at if attempt else None, "the answer to RunTask"),
+        _Mark(Part.PLACEMENT, attempt.placement.placed_at if attempt else None, "the answer to its launch"),
         *provider,
         # ECS says both with the state of the task that follows ("Amazon ECS task state change events").
-        _Mark(Part.HAND_OVER, pull_began_at, "pullStartedAt of ECS", is_reported=False),
-        _Mark(Part.PULL, pull_ended_at, "pullStoppedAt of ECS", is_reported=False),
-        _Mark(Part.START, attempt.started_at if attempt else None, "startedAt of ECS"),
+        _Mark(Part.HAND_OVER, pull_began_at, "the pull begins, by the cluster", is_reported=False),
+        _Mark(Part.PULL, pull_ended_at, "the pull ends, by the cluster", is_reported=False),
+        _Mark(Part.START, attempt.started_at if attempt else None, "its program starts, by the cluster"),
     )
 
 
 def _pod_marks(attempt: Attempt) -> tuple[_Mark, ...]:
     return (
-        _Mark(Part.PLACEMENT, attempt.placement.placed_at, "the cluster has the Job"),
+        _Mark(Part.PLACEMENT, attempt.placement.placed_at, "the answer to its launch"),
         _Mark(Part.NODE, None, "", is_reported=False),
         _Mark(Part.PULL, None, "", is_reported=False),
-        _Mark(Part.START, attempt.started_at, "the start of its container, by the kubelet"),
+        _Mark(Part.START, attempt.started_at, "its program starts, by the cluster"),
     )
 
 
@@ -255,7 +255,7 @@ def _ready_at(machine: Machine) -> datetime | None:
 
 def _registered(machine: Machine) -> tuple[datetime | None, str]:
     if machine.registered_at is not None:
-        return machine.registered_at, "registeredAt of ECS"
+        return machine.registered_at, "it registers, by the cluster"
     seen = (each.at for each in machine.timeline if each.event == REGISTERED)
     return next(seen, None), "Relaunch sees it registered"
 
