@@ -150,19 +150,23 @@ def test_a_task_that_is_handed_over_may_be_pulling_its_image() -> None:
 
 @pytest.mark.parametrize("has_timeline", [True, False])
 def test_a_machine_that_never_registered_shows_where_it_stopped_and_since_when(*, has_timeline: bool) -> None:
-    timeline = (entry(308, MachineState.ENDING, "start deadline"), entry(400, MachineState.GONE, "terminated"))
+    timeline = (
+        entry(308, MachineState.ENDING, "start deadline", "it never registered"),
+        entry(400, MachineState.GONE, "terminated", "i-1 is terminated"),
+    )
     machine = make_machine(
         OWN,
         state=MachineState.GONE,
         state_since=after(400),
         launched_at=after(8),
-        reason="it never registered",
+        reason="i-1 is terminated",
         timeline=timeline if has_timeline else (),
     )
 
     found = start(machine, now=900)
 
-    assert (found.state, found.reason) == (StartState.STOPPED, "it never registered")
+    assert found.state is StartState.STOPPED
+    assert found.reason == ("it never registered" if has_timeline else "i-1 is terminated")
     assert found.until == after(308 if has_timeline else 400)
     assert (found.stages[-1].parts, found.stages[-1].began_at) == (MACHINE_PARTS, after(8))
 

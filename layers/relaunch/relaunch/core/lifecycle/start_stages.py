@@ -150,8 +150,10 @@ def _outcome(record: StartRecord, timeline: Sequence[TimelineEntry], now: dateti
         return StartState.STOPPED, max(entries, default=now), attempt.placement.outcome
     is_placed = attempt is not None and attempt.placement.state is PlacementState.PLACED
     if machine is not None and not machine.state.is_usable and not is_placed:
-        ended = (each.at for each in machine.timeline if not each.state.is_usable)
-        return StartState.STOPPED, next(ended, machine.state_since or now), machine.reason
+        # Later entries say no more than that its instance is terminated.
+        ended = ((each.at, each.detail) for each in machine.timeline if not each.state.is_usable)
+        stopped_at, reason = next(ended, (machine.state_since or now, machine.reason))
+        return StartState.STOPPED, stopped_at, reason
     return StartState.STARTING, now, ""
 
 
