@@ -281,7 +281,7 @@ def _boot_moments(machine: Machine, registered_at: datetime | None) -> tuple[Mom
     if registered_at is None or machine.launched_at is None:
         return _UNKNOWN, ""
     if not machine.boot:
-        return _UNKNOWN, "the machine reported nothing of its boot: its launch template is of an earlier version"
+        return _UNKNOWN, "the machine reported nothing of its boot, as user data of earlier versions does not"
     moments = read_boot(machine.boot)
     known = [each for each in moments if each is not None]
     earliest = machine.created_at - _CLOCKS_DIFFER
