@@ -13,11 +13,15 @@ TEMPLATE = INFRASTRUCTURE / "machines.yaml"
 USER_DATA = INFRASTRUCTURE / "user_data"
 
 _INCLUDE = re.compile(r"^@include (\S+)\n", re.MULTILINE)
+_COMMENT = re.compile(r"^ *#.*\n", re.MULTILINE)
 _PLACE = re.compile(r"^( *)# boot\.sh begins\n.*?^\1# boot\.sh ends\n", re.MULTILINE | re.DOTALL)
 
 
 def assemble_script(folder: Path) -> str:
     """Return boot.sh with the files that it includes, most of which it reads up to the line `END`.
+
+    Its own comments and those of what it includes as a part of itself are left out: user data may have 16 KB. Files
+    that it writes to the machine keep theirs.
 
     Raises:
         ValueError: a file has such a line itself, or does not end with a line.
@@ -25,11 +29,13 @@ def assemble_script(folder: Path) -> str:
 
     def include(match: re.Match[str]) -> str:
         text = (folder / match[1]).read_text(encoding="utf-8")
+        if match[1].endswith(".sh") and not text.startswith("#!"):
+            text = _COMMENT.sub("", text)
         if "END" in text.splitlines() or not text.endswith("\n"):
             raise ValueError(f"{match[1]} would not end where it ends: it has a line END, or no end of line at its end")
         return text
 
-    script = (folder / "boot.sh").read_text(encoding="utf-8")
+    script = _COMMENT.sub("", (folder / "boot.sh").read_text(encoding="utf-8"))
     return _INCLUDE.sub(include, script).replace("@stop_timeout_seconds@", str(STOP_TIMEOUT_SECONDS))
 
 

@@ -2,11 +2,19 @@
 # in front of it.
 #
 # cloud-init runs it as root, and the ECS agent starts when it has ended (ecs.service is After=cloud-final.service). So
-# nothing here takes long, or waits for the agent or a unit that may wait for cloud-init: it would wait for itself.
+# nothing here takes long, or waits for the agent or a unit that may wait for cloud-init: it would wait for itself. Only
+# what the agent needs is done here, and its start is the last thing; the watchdog and the pull go on beside it.
 # Whatever fails, what follows is still tried; the watchdog comes before all that can take time.
+#
+# assemble.py leaves the comments out of user data, which may have 16 KB.
 set -u -o pipefail
 readonly root=${RELAUNCH_ROOT:-}
 readonly imds=${AWS_EC2_METADATA_SERVICE_ENDPOINT:-http://169.254.169.254}
+
+uptime() {
+  cut --delimiter=' ' --fields=1 "$root/proc/uptime"
+}
+began=$(uptime)
 
 write() { # MODE FILE: standard input becomes the file
   mkdir --parents "$root${2%/*}"
@@ -54,6 +62,9 @@ END
 write 644 /etc/systemd/system/ecs.service.d/fabric.conf <<'END'
 @include fabric.conf
 END
+write 644 /etc/systemd/system/ecs.service.d/times.conf <<'END'
+@include times.conf
+END
 systemctl daemon-reload
 # Enabled, for user data does not run again when the machine reboots.
 systemctl enable relaunch-watchdog.timer
@@ -84,6 +95,15 @@ neuron_devices() { # prints how many there are, once it is the same for two seco
 
 token=$(ask_imds api/token --request PUT --header 'X-aws-ec2-metadata-token-ttl-seconds: 300')
 
+@include instance_store.sh
+# In the background: the agent must not wait for the gigabytes of an image. Before the devices are waited for: the task
+# waits for both.
+image_by_digest='^[a-z0-9.-]+(:[0-9]+)?(/[a-z0-9._-]+)+@sha256:[0-9a-f]{64}$'
+if image=$(tag relaunch:image) && [[ $image =~ $image_by_digest ]]; then
+  echo "IMAGE=$image" >>"$root/etc/relaunch/machine.env"
+  systemctl start --no-block relaunch-pull.service
+fi
+
 # The agent takes attributes only when it registers for the first time. Values that are no identifiers are left out:
 # they come from tags, which whoever may tag an instance can set.
 attributes=()
@@ -94,16 +114,20 @@ if [[ $ACCELERATOR == neuron ]]; then
   # ECS does not count Neuron devices.
   attributes+=("\"relaunch.neuron-devices\":\"$(neuron_devices)\"")
 fi
+# When its kernel started, and the uptimes at which user data began and ended; times.conf puts that of the agent's start
+# in the place of the hyphen. An agent with a value that ECS refuses does not start, and so only numbers are let through.
+ended=$(uptime)
+if [[ $began:$ended =~ ^[0-9]+(\.[0-9]+)?:([0-9]+)(\.[0-9]+)?$ ]]; then
+  attributes+=("\"relaunch.boot\":\"$(($(date +%s) - BASH_REMATCH[2])):$began:$ended:-\"")
+fi
 if ((${#attributes[@]})); then
   (IFS=, && echo "ECS_INSTANCE_ATTRIBUTES={${attributes[*]}}") >>"$root/etc/ecs/ecs.config"
 fi
 
-@include instance_store.sh
-# In the background: the agent must not wait for the gigabytes of an image.
-image_by_digest='^[a-z0-9.-]+(:[0-9]+)?(/[a-z0-9._-]+)+@sha256:[0-9a-f]{64}$'
-if image=$(tag relaunch:image) && [[ $image =~ $image_by_digest ]]; then
-  echo "IMAGE=$image" >>"$root/etc/relaunch/machine.env"
-  systemctl start --no-block relaunch-pull.service
+# Last: nothing that the agent needs may come after it.
+if [[ $docker_was_stopped == yes ]]; then
+  # ecs.service is PartOf=docker.service: the stop took its place in the queue of the boot.
+  systemctl start --no-block ecs.service
 fi
 # A tag that is missing is no failure of cloud-init.
 exit 0

@@ -46,6 +46,7 @@ use_instance_store() { # DEVICE
     umount "$store"
     return 1
   fi
+  docker_was_stopped=yes
   state=$(systemctl is-active docker.service)
   if ! move_docker "$state"; then
     status=1
@@ -55,11 +56,10 @@ use_instance_store() { # DEVICE
     systemctl reset-failed docker.service
     systemctl start --no-block docker.service
   fi
-  # ecs.service is PartOf=docker.service: the stop took its place in the queue of the boot.
-  systemctl start --no-block ecs.service
   return "$status"
 }
 
+docker_was_stopped=no
 if [[ $INSTANCE_STORE == on ]] && device=$(instance_store); then
   use_instance_store "$device" || echo "relaunch: $device is not used"
 fi

@@ -47,6 +47,8 @@ class MachineSession(CliSession):
 
     def __init__(self, **limits: Any) -> None:
         super().__init__()
+        self.boot = ""
+        """What machines report of their boot."""
         self.fleet, self.queue = FakeMachineSource(), FakeMachineQueue()
         self.offerings.available = (
             own_machine("g6.xlarge", "us-east-1a", 0.40),
@@ -91,7 +93,9 @@ class MachineSession(CliSession):
         node = Node(name, machine.instance_id, machine.offering.instance_type, machine.offering.zone or "")
         self.tasks.instances[name] = node
         registered = Resources(4096, 15_000, gpus)
-        seen = NodeObservation(node, is_active=True, registered_at=self.clock.now(), registered=registered)
+        seen = NodeObservation(
+            node, is_active=True, registered_at=self.clock.now(), registered=registered, boot=self.boot
+        )
         observe_machine(seen, self.deps)
 
     def run_on_machine(self, job_id: str) -> str:

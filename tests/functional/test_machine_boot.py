@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ import pytest
 from fakes.machine_host import MachineHost, Metadata, instance_metadata, refusing_address
 from fakes.machines_stack import KINDS, deploy_machines
 from fakes.repository import REPOSITORY
+from relaunch.adapters.aws.ecs.events import BOOT
+from relaunch.core.lifecycle.start_stages import read_boot
 from relaunch.core.revisions.revision import STOP_TIMEOUT_SECONDS
 
 SOURCES = REPOSITORY / "infrastructure" / "user_data"
@@ -69,6 +72,20 @@ def attributes(host: MachineHost) -> dict[str, str]:
     return found
 
 
+def attributes_without_times(host: MachineHost) -> dict[str, str]:
+    return {name: value for name, value in attributes(host).items() if name != BOOT}
+
+
+def before_the_agent(host: MachineHost, drop_in: str) -> "tuple[configparser.ConfigParser, list[str]]":
+    """Return a drop-in of the agent's unit, and its command as systemd calls it on the machine."""
+    unit = configparser.ConfigParser(interpolation=None)
+    unit.read(host.root / "etc" / "systemd" / "system" / "ecs.service.d" / drop_in)
+    # "To pass a literal dollar sign, use `$$`"; a command that fails after a hyphen counts as one that did not
+    # (systemd.service).
+    command = unit["Service"]["ExecStartPre"].removeprefix("-").replace("$$", "$")
+    return unit, [re.sub("/(proc|etc)/", rf"{host.root}/\1/", each) for each in shlex.split(command)]
+
+
 def test_the_agent_finds_its_cluster_and_its_attributes(host: MachineHost, boot: Boot) -> None:
     done = boot()
 
@@ -79,7 +96,7 @@ def test_the_agent_finds_its_cluster_and_its_attributes(host: MachineHost, boot:
         "ECS_CONTAINER_STOP_TIMEOUT": f"{STOP_TIMEOUT_SECONDS}s",
         "ECS_IMAGE_PULL_BEHAVIOR": "default",
         "ECS_AWSVPC_BLOCK_IMDS": "true",
-        "ECS_INSTANCE_ATTRIBUTES": f'{{"relaunch.machine":"{MACHINE}"}}',
+        "ECS_INSTANCE_ATTRIBUTES": f'{{"relaunch.machine":"{MACHINE}","relaunch.boot":"{attributes(host)[BOOT]}"}}',
     }
 
 
@@ -135,9 +152,7 @@ def test_the_agent_waits_for_the_fabric_manager_where_there_are_nvswitches(
 ) -> None:
     """Its unit fails on machines without NVSwitches, whose agent starts all the same."""
     boot()
-    drop_in = configparser.ConfigParser(interpolation=None)
-    drop_in.read(host.root / "etc" / "systemd" / "system" / "ecs.service.d" / "fabric.conf")
-    before = [each.replace("/proc/", f"{host.root}/proc/") for each in shlex.split(drop_in["Service"]["ExecStartPre"])]
+    drop_in, before = before_the_agent(host, "fabric.conf")
     if has_switches:
         (host.root / "proc" / "driver" / "nvidia-nvswitch" / "devices" / "0000:86:00.0").mkdir(parents=True)
     host.let("systemctl", status=status)
@@ -147,6 +162,47 @@ def test_the_agent_waits_for_the_fabric_manager_where_there_are_nvswitches(
     assert drop_in["Unit"]["After"] == "nvidia-fabricmanager.service"
     assert done.returncode == (status if has_switches else 0)
     assert ("systemctl start nvidia-fabricmanager" in host.calls) is has_switches
+
+
+# "Attribute" (Amazon ECS API Reference). An agent with another value ends (aws/amazon-ecs-agent#2981).
+VALUE = re.compile(r"[\w.@/\\:-]{1,128}", re.ASCII)
+
+
+def test_the_machine_reports_its_boot_and_when_its_agent_may_start(host: MachineHost, boot: Boot) -> None:
+    host.boot_for(12.34)
+    boot()
+    written_at = (host.root / "etc" / "ecs" / "ecs.config").stat().st_mtime
+    reported = attributes(host)[BOOT]
+    host.boot_for(21.5)
+    drop_in, before = before_the_agent(host, "times.conf")
+    done = host.run(*before)
+    completed = attributes(host)[BOOT]
+    host.boot_for(99)
+    host.run(*before)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch("[0-9]{10}:12.34:12.34:-", reported)
+    assert completed == attributes(host)[BOOT] == f"{reported[:-1]}21.50"
+    assert VALUE.fullmatch(reported)
+    assert VALUE.fullmatch(completed)
+    assert attributes_without_times(host) == {"relaunch.machine": MACHINE}
+    # What fails there does not keep the agent from its start.
+    assert drop_in["Service"]["ExecStartPre"].startswith("-")
+    kernel, began, ended, agent = read_boot(completed)
+    assert kernel is not None
+    assert abs(kernel.timestamp() + 12.34 - written_at) < 60
+    assert (began, ended) == (kernel + timedelta(seconds=12.34),) * 2
+    assert agent == kernel + timedelta(seconds=21.5)
+
+
+@pytest.mark.parametrize("uptime", ["", "soon 1.0\n", '1","x":"y 2\n'])
+def test_a_machine_that_does_not_know_its_uptime_reports_nothing_of_its_boot(
+    host: MachineHost, boot: Boot, uptime: str
+) -> None:
+    (host.root / "proc" / "uptime").write_text(uptime)
+
+    assert boot().returncode == 0
+    assert attributes(host) == {"relaunch.machine": MACHINE}
 
 
 def test_the_installed_watchdog_ends_a_machine_that_never_registers(host: MachineHost, boot: Boot) -> None:
@@ -213,7 +269,7 @@ def test_tags_that_are_not_what_they_should_be_are_left_out(
     done = boot()
 
     assert done.returncode == 0
-    assert "ECS_INSTANCE_ATTRIBUTES" not in agent_settings(host)
+    assert attributes_without_times(host) == {}
     assert settings(host.root / "etc" / "relaunch" / "machine.env").keys() == {
         "CLUSTER",
         "ACCELERATOR",
@@ -229,7 +285,7 @@ def test_metadata_that_fails_at_first_is_asked_again(host: MachineHost, boot: Bo
 
     boot()
 
-    assert attributes(host) == {"relaunch.machine": MACHINE}
+    assert attributes_without_times(host) == {"relaunch.machine": MACHINE}
 
 
 @pytest.mark.parametrize("count", [1, 16])
@@ -240,7 +296,7 @@ def test_neuron_devices_are_counted(host: MachineHost, boot: Boot, count: int) -
 
     boot("neuron")
 
-    assert attributes(host) == {"relaunch.machine": MACHINE, "relaunch.neuron-devices": str(count)}
+    assert attributes_without_times(host) == {"relaunch.machine": MACHINE, "relaunch.neuron-devices": str(count)}
 
 
 def test_neuron_devices_that_come_one_by_one_are_counted_when_no_more_come(host: MachineHost, boot: Boot) -> None:
@@ -270,10 +326,12 @@ def test_a_gpu_machine_has_its_gpus_counted_by_ecs(host: MachineHost, boot: Boot
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_user_data_is_small_enough(kind: str) -> None:
-    text = deploy_machines().user_data(kind)
+    text = deploy_machines((("ClusterName", "c" * 255),)).user_data(kind)
 
     # "User data is limited to 16 KB, in raw form" (Amazon EC2 User Guide).
     assert len(text.encode("ascii")) <= 16_384
+    # What is not written to the machine has no comments.
+    assert "# ECS_ENABLE_GPU_SUPPORT" not in text
     assert text.startswith("#!/bin/bash\n")
 
 

@@ -25,7 +25,7 @@ case "$*" in
   is-active*) cat docker; exit 0 ;;
   stop*docker.socket*docker.service*containerd.service*) echo inactive >docker; rm --force agent-is-queued ;;
   start*docker.service*) [[ $(cat docker) == active ]] || cp mounts mounts-of-docker; echo active >docker ;;
-  start*ecs.service*) touch agent-is-queued ;;
+  start*ecs.service*) cp "@folder@/root/etc/ecs/ecs.config" config-at-its-start; touch agent-is-queued ;;
 esac
 """
 MOUNT = 'echo "${@: -1}" >>"@folder@/mounts"\n'
@@ -77,6 +77,11 @@ class Machine(MachineHost):
     def is_agent_queued(self) -> bool:
         return (self.folder / "agent-is-queued").exists()
 
+    @property
+    def config_at_its_start(self) -> str:
+        """The configuration of the agent when its start was asked for."""
+        return (self.folder / "config-at-its-start").read_text()
+
     def mounts(self, name: str = "mounts") -> set[str]:
         return {line.removeprefix(str(self.root)) for line in (self.folder / name).read_text().splitlines()}
 
@@ -120,7 +125,17 @@ def test_docker_has_its_data_on_the_instance_store_before_the_image_is_pulled(
     assert f"mount --bind {host.root}{STORE}/docker {host.root}{DOCKER}" in host.calls
     assert f"mount --bind {host.root}{STORE}/containerd {host.root}{CONTAINERD}" in host.calls
     assert (host.docker_state, host.is_agent_queued) == ("active", True)
-    assert host.calls[-1] == "systemctl start --no-block relaunch-pull.service"
+    # Nothing that the agent waits for comes after its start; the devices are waited for while the image is pulled.
+    order = [call for call in host.calls if call.startswith(("mount --bind", "systemctl start", "sleep"))]
+    assert [call.split()[-1] for call in order] == [
+        "relaunch-watchdog.timer",
+        *(f"{host.root}{DOCKER}", f"{host.root}{CONTAINERD}", "docker.service", "relaunch-pull.service"),
+        *(["2"] if kind == "neuron" else []),
+        "ecs.service",
+    ]
+    assert host.calls[-1] == "systemctl start --no-block ecs.service"
+    assert host.config_at_its_start == (host.root / "etc" / "ecs" / "ecs.config").read_text()
+    assert '"relaunch.boot":"' in host.config_at_its_start
 
 
 def test_an_agent_is_started_without_being_waited_for(host: Machine, boot: Boot) -> None:
@@ -213,4 +228,4 @@ def test_where_anything_fails_the_machine_starts_on_its_root_volume(host: Machin
     assert f"relaunch: {host.root}/dev/nvme1n1 is not used" in done.stdout
     assert host.mounts() == host.mounts("mounts-of-docker") == set()
     assert (host.docker_state, host.is_agent_queued) == ("active", True)
-    assert host.calls[-1] == "systemctl start --no-block relaunch-pull.service"
+    assert "systemctl start --no-block relaunch-pull.service" in host.calls[-2:]

@@ -20,6 +20,9 @@ def explain(
     is_full: Annotated[
         bool, typer.Option("--full", help="The whole timeline, and every selection with each rejected offering.")
     ] = False,
+    is_machine: Annotated[
+        bool, typer.Option("--machine", help="How the machine and the task of the newest attempt started, by stage.")
+    ] = False,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,
 ) -> None:
@@ -36,6 +39,9 @@ def explain(
     from relaunch_cli.views.screen import print_json, print_result, progress
 
     deps = connect(context, stack).deps
+    if is_machine:
+        _explain_machine(job, deps, is_full=is_full, as_json=as_json)
+        return
     with progress("reading the job"):
         history = load_history(deps, job)
         waiting = _count_waiting(history.job, deps)
@@ -57,6 +63,26 @@ def explain(
             from relaunch_cli.views.node_fit import render_fits
 
             print_result(render_fits(fits))
+
+
+def _explain_machine(job: str, deps: "Dependencies", *, is_full: bool, as_json: bool) -> None:
+    """Print the stages of the newest start of a job, with `is_full` or `as_json` of all."""
+    from relaunch_cli.job_starts import has_more, load_starts
+    from relaunch_cli.views.json_output.start_stages import starts_json
+    from relaunch_cli.views.screen import print_json, print_result, print_text, progress
+    from relaunch_cli.views.start_stages import render_starts
+
+    with progress("reading the job"):
+        history = load_history(deps, job)
+        now = deps.clock.now()
+        starts = load_starts(history, deps.machines, now, is_full=is_full or as_json)
+    if as_json:
+        print_json(starts_json(history.job.job_id, starts))
+    elif starts:
+        shown = starts if is_full else starts[-1:]
+        print_result(render_starts(shown, now, has_more=not is_full and has_more(history)))
+    else:
+        print_text(f"{history.job.job_id} has asked for no machine yet: `relaunch explain` says what it waits for")
 
 
 def _count_waiting(job: "Job", deps: "Dependencies") -> "WaitingJobs | None":

@@ -8,12 +8,10 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import WaitReason
 from relaunch.core.lifecycle.wait_explanation import Explanation
 from relaunch.core.machines.limits import MachineLimits
+from relaunch.core.machines.living import REGISTERED
 from relaunch.core.machines.machine import Machine, MachineState, describe_request
 from relaunch_cli.job_machines import JobMachines
 from relaunch_cli.views.formatting import format_duration, format_time
-
-# The name of an entry of a machine's timeline (core.machines.living).
-_REGISTERED = "registered"
 
 
 def with_progress(
@@ -68,7 +66,7 @@ def _requested(machine: Machine, now: datetime) -> str:
 
 def _starting(machine: Machine, now: datetime, limits: MachineLimits) -> str:
     launched_at = machine.launched_at or machine.created_at
-    registered_at = next((each.at for each in reversed(machine.timeline) if each.event == _REGISTERED), None)
+    registered_at = next((each.at for each in reversed(machine.timeline) if each.event == REGISTERED), None)
     if machine.node is None or registered_at is None:
         found = f"launched {_ago(launched_at, now)}, not registered yet"
     else:

@@ -74,6 +74,7 @@ from relaunch_local.ecs.api.server import EcsServer
 from relaunch_local.ecs.clock import Clock, WallClock
 from relaunch_local.ecs.engine.faults import Fault, FaultMoment
 from relaunch_local.ecs.engine.fleet import NEURON_ATTRIBUTE, FleetFault
+from relaunch_local.ecs.engine.instances import BOOT_ATTRIBUTE
 from relaunch_local.ecs.engine.model import BillLine
 from relaunch_local.ecs.engine.region import Event
 from relaunch_local.ecs.engine.settings import (
@@ -103,6 +104,7 @@ from relaunch_local.ecs.processes.port import (
 )
 
 __all__ = [
+    "BOOT_ATTRIBUTE",
     "NEURON_ATTRIBUTE",
     "NO_WATCHDOG",
     "AutoScalingGroup",

@@ -13,7 +13,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from relaunch_local.ecs import EcsSimulator, LaunchTemplate, LaunchTemplateVersion
+from relaunch_local.ecs import BOOT_ATTRIBUTE, EcsSimulator, LaunchTemplate, LaunchTemplateVersion
 from relaunch_local.stack.emulator import REGION, Emulator
 from relaunch_local.stack.new_account_quotas import TARGET_PREFIX, NewAccountQuotas
 
@@ -85,6 +85,7 @@ class AccountMirror:
             image_id=data["ImageId"],
             cluster=cluster[1] if cluster else "default",
             has_user_data=bool(user_data),
+            reports_boot=BOOT_ATTRIBUTE in user_data,
             instance_profile_arn=profile,
             instance_role_arn=roles["InstanceProfile"]["Roles"][0]["Arn"],
             http_tokens=data["MetadataOptions"]["HttpTokens"],

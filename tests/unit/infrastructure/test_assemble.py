@@ -27,6 +27,15 @@ def test_files_are_included_and_the_stop_timeout_is_the_one_of_relaunch(tmp_path
     assert assemble_script(tmp_path) == f"write a <<'END'\none = '\\1'\ntwo\nEND\nSTOP={STOP_TIMEOUT_SECONDS}s\n"
 
 
+def test_comments_are_left_out_but_those_of_files_that_are_written_to_the_machine(tmp_path: Path) -> None:
+    (tmp_path / "boot.sh").write_text("# why\na=${#b} # c\n@include part.sh\n@include program.sh\n@include unit\n")
+    (tmp_path / "part.sh").write_text("  # why\npart\n")
+    (tmp_path / "program.sh").write_text("#!/bin/bash\n# why\n")
+    (tmp_path / "unit").write_text("# why\n")
+
+    assert assemble_script(tmp_path) == "a=${#b} # c\npart\n#!/bin/bash\n# why\n# why\n"
+
+
 @pytest.mark.parametrize("text", ["one\nEND\ntwo\n", "one"])
 def test_a_file_that_would_not_end_where_it_ends_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "boot.sh").write_text("@include a.py\n")

@@ -38,4 +38,5 @@ def node_seen(seen: NodeObservation, deps: JobDependencies) -> NodeSeen:
         at,
         is_connected=seen.is_connected,
         is_draining=seen.is_draining,
+        boot=seen.boot,
     )

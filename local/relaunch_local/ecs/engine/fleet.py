@@ -8,7 +8,7 @@ from relaunch_local.ecs.engine.clusters import Clusters
 from relaunch_local.ecs.engine.ec2_permissions import Ec2Permissions
 from relaunch_local.ecs.engine.fleet_offers import Offer, in_order, offers_of
 from relaunch_local.ecs.engine.fleet_tokens import FleetTokens
-from relaunch_local.ecs.engine.instances import Instances, LaunchSpecification
+from relaunch_local.ecs.engine.instances import BOOT_ATTRIBUTE, Instances, LaunchSpecification
 from relaunch_local.ecs.engine.launch_templates import LaunchTemplates
 from relaunch_local.ecs.engine.model import Cluster, FleetMember, Instance, JsonObject, StateReason
 from relaunch_local.ecs.engine.pools import HostFault, Place, Pools, message_of
@@ -176,7 +176,9 @@ class Fleets:
         counted = {NEURON_ATTRIBUTE: str(devices)} if devices and host.has_device_attribute else {}
         # The user data reads the tag from instance metadata.
         named = {MACHINE_ATTRIBUTE: tags[MACHINE_TAG]} if MACHINE_TAG in tags else {}
-        return tuple({**offer.template.attributes, **counted, **named}.items())
+        # With its times once it registers.
+        boot = {BOOT_ATTRIBUTE: ""} if offer.template.reports_boot else {}
+        return tuple({**offer.template.attributes, **counted, **named, **boot}.items())
 
     def _cluster(self, name: str) -> Cluster | None:
         """Return the cluster of ECS_CLUSTER, None if there is none; the agent makes `default`."""

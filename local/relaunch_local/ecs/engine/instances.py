@@ -1,9 +1,10 @@
 """EC2 instances: launch, registration, interruption, termination, cost."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from relaunch_local.ecs.engine.identifiers import last_part
 from relaunch_local.ecs.engine.model import (
@@ -27,6 +28,13 @@ from relaunch_local.ecs.rules.requirements import RESERVED_TCP_PORTS
 _FREE_HOUR = timedelta(hours=1)
 IMAGE_TAG = "relaunch:image"
 """The tag of the image that user data pulls while the agent starts (infrastructure/user_data)."""
+BOOT_ATTRIBUTE = "relaunch.boot"
+"""The attribute in which a machine reports its boot (infrastructure/user_data); empty until it registers."""
+# Invented: the parts of the time from `running` to the registration after which user data begins, ends, and the agent
+# starts.
+_BOOT_PARTS = (0.35, 0.5, 0.7)
+# "Attribute" (Amazon ECS API Reference).
+_ATTRIBUTE_VALUE = re.compile(r"(?! )[\w.@/\\: -]{1,128}(?<! )", re.ASCII)
 VPC_ID = "vpc-0a1b2c3d4e5f60718"
 GROUP_TAG = "aws:autoscaling:groupName"
 """Auto Scaling gives it to the instances of a group, with the group's name."""
@@ -242,6 +250,7 @@ class Instances:
         if instance.state is not InstanceState.PENDING:
             return
         instance.state = InstanceState.RUNNING
+        instance.booted_at = self.region.clock.now()
         self._publish_state(instance)
         for listener in self.on_running:
             listener(instance)
@@ -258,6 +267,11 @@ class Instances:
 
     def _register(self, instance: Instance) -> None:
         if not instance.is_alive:
+            return
+        if BOOT_ATTRIBUTE in instance.attributes:
+            instance.attributes[BOOT_ATTRIBUTE] = _boot_report(instance, self.region.clock.now())
+        if not all(_ATTRIBUTE_VALUE.fullmatch(value) for value in instance.attributes.values() if value):
+            # The agent ends, and is not started again (aws/amazon-ecs-agent#2981).
             return
         instance.gpu_ids = instance.gpu_ids[: instance.host.gpus]
         instance.free_gpu_ids = list(instance.gpu_ids)
@@ -306,6 +320,13 @@ class Instances:
     def _publish(self, instance: Instance, detail_type: str, **detail: str) -> None:
         arn = self.region.arns.instance(instance.instance_id)
         self.region.events.publish("aws.ec2", detail_type, arn, lambda: {"instance-id": instance.instance_id, **detail})
+
+
+def _boot_report(instance: Instance, now: datetime) -> str:
+    """Return what an instance that registers now reports: to the millisecond, for the local world is fast."""
+    booted_at = instance.booted_at or now
+    seconds = (now - booted_at).total_seconds()
+    return ":".join(f"{each:.3f}" for each in (booted_at.timestamp(), *(part * seconds for part in _BOOT_PARTS)))
 
 
 def _chosen(seconds: float | None, otherwise: float) -> float:

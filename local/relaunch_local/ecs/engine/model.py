@@ -200,6 +200,7 @@ class Instance:
     """Whether EC2's status check of the instance fails."""
     start_error: str = ""
     """The error with which every task fails to start here, empty for a sound instance."""
+    booted_at: datetime | None = None
     registered_at: datetime | None = None
     terminated_at: datetime | None = None
     was_connected: bool = False

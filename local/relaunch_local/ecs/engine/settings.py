@@ -138,6 +138,8 @@ class LaunchTemplateVersion:
     """ECS_INSTANCE_ATTRIBUTES in its user data."""
     has_user_data: bool = True
     """Whether it has Relaunch's user data; else the agent joins `default`, without attributes and watchdog."""
+    reports_boot: bool = True
+    """Whether Relaunch's user data reports the boot of the machine, as earlier versions of it do not."""
     instance_profile_arn: str = ""
     instance_role_arn: str = ""
     """The role of the instance profile, which the caller must be allowed to pass."""

@@ -153,17 +153,17 @@ def test_a_task_that_starts_while_it_is_withdrawn_has_used_its_attempt_up():
 def test_a_stop_says_why_once_and_then_how_far_it_has_come():
     stopping = seen("RUNNING", desired_status="STOPPED", stopped_reason="Essential container in task exited")
     first = decided(SITUATIONS["ru"], stopping)
+    times = {"pull_started_at": NOW, "pull_stopped_at": SOON, "execution_stopped_at": SOON}
     then = decided(
         first.job,
-        seen(
-            "DEPROVISIONING", version=7, stopped_reason="Essential container in task exited", execution_stopped_at=SOON
-        ),
+        seen("DEPROVISIONING", version=7, stopped_reason="Essential container in task exited", **times),
     )
 
     assert first.timeline[0].detail == "Essential container in task exited"
     assert then.timeline[0].detail == "DEPROVISIONING"
     assert then.job.current_attempt.task_status == "DEPROVISIONING"
     assert then.job.current_attempt.program_ended_at == SOON
+    assert then.job.current_attempt.pulled == (NOW, SOON)
     assert decided(SITUATIONS["ru"], seen("DEACTIVATING")).timeline[0].detail == "DEACTIVATING"
 
 

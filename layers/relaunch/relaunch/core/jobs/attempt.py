@@ -194,6 +194,8 @@ class Attempt:
     instance_id: str | None = None
     zone: str | None = None
     started_at: datetime | None = None
+    pulled: tuple[datetime, datetime] | None = None
+    """When the pull of its images began and ended; None if the target does not tell it."""
     warned_at: datetime | None = None
     host_ended_at: datetime | None = None
     """When EC2 reported that the instance shuts down."""

@@ -252,7 +252,8 @@ class TaskObservation:
 
     `task_id` is the name of the task in the target, and `node` that of its node. `owner` is None for a task that is not
     of Relaunch, `service` the one of the target that runs it, empty for none. `status` is the target's own word for the
-    phase, for people. Of two observations the one with the higher `version` is newer. `report` tells why the task
+    phase, for people. Of two observations the one with the higher `version` is newer. `pulled` is when the pull of its
+    images began and ended, None if the target does not tell both. `report` tells why the task
     stopped, or is stopping; `stop_code` is the target's code for it, for people. `containers` are by name;
     `containers_ended_at` may be minutes before `stopped_at`, None if the target does not tell it. `waiting_for` is why
     it does not run yet, as the target says it. `warned_at` is when the target announced that it takes the capacity of
@@ -272,6 +273,7 @@ class TaskObservation:
     service: str = ""
     zone: str | None = None
     created_at: datetime | None = None
+    pulled: tuple[datetime, datetime] | None = None
     started_at: datetime | None = None
     containers_ended_at: datetime | None = None
     stopped_at: datetime | None = None
@@ -355,7 +357,7 @@ class NodeObservation:
     `is_active`: it takes new tasks, once its agent is connected. `is_connected`: its agent is, which those of ECS are
     not all the time. `is_draining`: it has registered, and takes no new tasks any more. `task_count` is the number of
     its running and starting tasks. `registered` is what it offers to tasks in all. `capacity_provider` is empty for a
-    node of none.
+    node of none. `boot` is what the node itself reports of its boot (core.lifecycle.start_stages), empty for nothing.
     """
 
     node: Node
@@ -366,6 +368,7 @@ class NodeObservation:
     registered: Resources = NOTHING
     is_connected: bool = True
     is_draining: bool = False
+    boot: str = ""
 
 
 def refutes(seen: NodeObservation, failure: CapacityFailure) -> bool:

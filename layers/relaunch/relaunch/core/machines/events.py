@@ -143,7 +143,7 @@ class NodeSeen:
     """The cluster shows the machine as a node with these registered resources.
 
     `is_active`: it takes tasks. `is_connected`: its agent is connected, without which no task is placed there.
-    `is_draining`: it has registered, and takes no tasks any more.
+    `is_draining`: it has registered, and takes no tasks any more. `boot` is what it reports of its boot.
     """
 
     node: str
@@ -152,6 +152,7 @@ class NodeSeen:
     at: datetime
     is_connected: bool = True
     is_draining: bool = False
+    boot: str = ""
 
 
 class AgentState(StrEnum):

@@ -26,7 +26,9 @@ NOT_READY = "start deadline"
 """The timeline event of a machine that was ended as it was not ready in time."""
 _NOT_CONNECTED = "registered, and its agent is not connected"
 _DRAINING = "registered, and is drained"
-_REGISTERED = "registered"
+REGISTERED = "registered"
+"""The timeline event of a machine that has registered and is not ready yet."""
+BECAME_READY = "ready"
 # Agents disconnect and reconnect several times an hour: one that has registered in time may be away at its deadline.
 _AGENT_GRACE = timedelta(minutes=3)
 ABANDONED = "abandoned"
@@ -39,7 +41,7 @@ HEARTBEAT = timedelta(minutes=10)
 
 def node_seen(machine: Machine, event: NodeSeen, now: datetime, limits: MachineLimits) -> MachineDecision:
     """Let the jobs launch once the machine has registered with all its accelerators and its agent is connected."""
-    seen = replace(machine, node=event.node, unseen_since=None)
+    seen = replace(machine, node=event.node, unseen_since=None, boot=event.boot or machine.boot)
     lacks = _lacking(event, machine)
     if not lacks:
         ready = replace(seen, registered_at=event.at, reason="")
@@ -48,7 +50,7 @@ def node_seen(machine: Machine, event: NodeSeen, now: datetime, limits: MachineL
             ready,
             MachineState.READY,
             now,
-            event="ready",
+            event=BECAME_READY,
             detail=event.node,
             wake_at=now + HEARTBEAT,
             effects=(TellJobs(job_ids), *forget_unready(ready, now), AdmitJobs()),
@@ -56,16 +58,16 @@ def node_seen(machine: Machine, event: NodeSeen, now: datetime, limits: MachineL
     wake_at = min(now + NEXT_LOOK, _registration_deadline(replace(seen, reason=lacks), limits))
     if seen.node == machine.node and machine.reason == lacks:
         return set_next_check(seen, wake_at)
-    return move(replace(seen, reason=lacks), machine.state, now, event=_REGISTERED, detail=lacks, wake_at=wake_at)
+    return move(replace(seen, reason=lacks), machine.state, now, event=REGISTERED, detail=lacks, wake_at=wake_at)
 
 
 def node_draining(machine: Machine, event: NodeSeen, now: datetime, _limits: MachineLimits) -> MachineDecision:
     """Note that the node has registered and takes no tasks: EC2 warned of it, or a person drains it."""
-    seen = replace(machine, node=event.node, unseen_since=None, reason=_DRAINING)
+    seen = replace(machine, node=event.node, unseen_since=None, boot=event.boot or machine.boot, reason=_DRAINING)
     wake_at = machine.wake_at or now + NEXT_LOOK
     if seen.node == machine.node and machine.reason == _DRAINING:
         return set_next_check(seen, wake_at)
-    return move(seen, machine.state, now, event=_REGISTERED, detail=_DRAINING, wake_at=wake_at)
+    return move(seen, machine.state, now, event=REGISTERED, detail=_DRAINING, wake_at=wake_at)
 
 
 def _lacking(event: NodeSeen, machine: Machine) -> str:
@@ -84,7 +86,7 @@ def _registration_deadline(machine: Machine, limits: MachineLimits) -> datetime:
     if machine.reason != _NOT_CONNECTED:
         return deadline
     # Nobody may have looked before: the agent was connected then, and is away for a moment.
-    told_at = (each.at for each in machine.timeline if (each.event, each.detail) == (_REGISTERED, _NOT_CONNECTED))
+    told_at = (each.at for each in machine.timeline if (each.event, each.detail) == (REGISTERED, _NOT_CONNECTED))
     return max(deadline, next(told_at, deadline)) + _AGENT_GRACE
 
 

@@ -267,7 +267,8 @@ class Machine:
     `leave_by` is when it is ended although jobs claim it, because it does not confirm the stop of a task or its agent
     stays away. `away_since` is since when its agent has not been connected at any look, or event of ECS. `refusal` is
     what a job does whose request EC2 refused; `is_alert`: somebody has to do something about it.
-    `family` is the task definition family of the tasks that it was requested for.
+    `family` is the task definition family of the tasks that it was requested for. `boot` is what the machine reports of
+    its boot, as it registered it (core.lifecycle.start_stages); empty for nothing.
     `told_at` is when the last alert said that EC2 does not end the instance.
     `timeline` has the latest entries. `version` is the version of the item, on which every write is conditional;
     `wake_at` is set until the machine is gone.
@@ -304,6 +305,7 @@ class Machine:
     away_since: datetime | None = None
     family: str = ""
     told_at: datetime | None = None
+    boot: str = ""
     version: int = 0
 
     @property

@@ -9,7 +9,7 @@ import pytest
 from fakes.builders import make_running_attempt
 from fakes.scripted_aws import ScriptedAws
 from fakes.webhook import EVENTS, load_event
-from relaunch.adapters.aws.ecs.events import observe_container_instance, observe_task, parse_ecs_event, phase_of
+from relaunch.adapters.aws.ecs.events import BOOT, observe_container_instance, observe_task, parse_ecs_event, phase_of
 from relaunch.adapters.aws.ecs.placement_constraints import NEURON_DEVICES
 from relaunch.core.jobs.attempt import AttemptKey, StopKind
 from relaunch.core.launches.launch import (
@@ -48,6 +48,10 @@ def test_running_task_is_read_whole() -> None:
         node=MACHINE,
         zone="us-east-1a",
         created_at=datetime(2026, 11, 3, 11, 0, 2, 118000, tzinfo=UTC),
+        pulled=(
+            datetime(2026, 11, 3, 11, 2, 12, 7000, tzinfo=UTC),
+            datetime(2026, 11, 3, 11, 3, 40, 530000, tzinfo=UTC),
+        ),
         started_at=datetime(2026, 11, 3, 11, 3, 42, 904000, tzinfo=UTC),
     )
 
@@ -136,7 +140,7 @@ def test_bare_task_has_nothing_but_its_arn() -> None:
 
 def test_event_and_answer_about_the_same_task_are_read_alike() -> None:
     detail = load_event("aws.ecs.task-state-change.stopped-oom")["detail"]
-    times = ("createdAt", "startedAt", "executionStoppedAt", "stoppedAt")
+    times = ("createdAt", "pullStartedAt", "pullStoppedAt", "startedAt", "executionStoppedAt", "stoppedAt")
     moments = {name: datetime.fromisoformat(detail[name]) for name in times}
     known = {
         "taskArn", "lastStatus", "desiredStatus", "version", "startedBy", "stopCode", "stoppedReason",
@@ -216,6 +220,15 @@ def test_a_machine_has_the_neuron_devices_that_its_attribute_says_unless_no_mach
     seen = observe_container_instance({"containerInstanceArn": "arn:x", "attributes": attributes})
 
     assert seen.registered.neuron_devices == count
+
+
+@pytest.mark.parametrize(
+    ("said", "boot"), [("1764361234:9:12.5:-", "1764361234:9:12.5:-"), ("9" * 65, ""), ("soon", ""), (None, "")]
+)
+def test_what_a_machine_reports_of_its_boot_is_kept_if_it_has_the_form_of_times(said: str | None, boot: str) -> None:
+    attributes = [{"name": BOOT, "value": said}]
+
+    assert observe_container_instance({"containerInstanceArn": "arn:x", "attributes": attributes}).boot == boot
 
 
 def test_the_words_of_an_image_are_cut() -> None:

@@ -1,10 +1,21 @@
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 
 from fakes.fleet_region import FleetRegion, fleet_request, override
-from relaunch_local.ecs import Fault, FaultMoment, FleetFault, HostPlan, LaunchTemplate, LaunchTemplateVersion, Purchase
+from relaunch.core.lifecycle.start_stages import read_boot
+from relaunch_local.ecs import (
+    Fault,
+    FaultMoment,
+    FleetFault,
+    HostPlan,
+    LaunchTemplate,
+    LaunchTemplateVersion,
+    Purchase,
+    Timing,
+)
 
 A, B = override(), override(subnet="subnet-b")
 BIG = override("g5.12xlarge")
@@ -268,6 +279,40 @@ def test_the_user_data_names_the_machine_of_the_tag(region: FleetRegion) -> None
 
     (registration,) = region.registrations()
     assert {"name": "relaunch.machine", "value": "m-1"} in registration["attributes"]
+
+
+def boot_of(region: FleetRegion, **version: Any) -> tuple[str, datetime]:
+    """Return what a machine of such a launch template reports of its boot, and when it registered."""
+    template = LaunchTemplateVersion(cluster="c", **version)
+    region.simulator.fleets.templates.put(LaunchTemplate("lt-1", "hosts", (template, template)))
+    region.ready()
+    (seen,) = region.registrations()
+    attributes = {each["name"]: each.get("value") for each in seen["attributes"]}
+    return attributes.get("relaunch.boot") or "", datetime.fromisoformat(seen["registeredAt"])
+
+
+def test_a_machine_reports_its_boot_when_it_registers(region: FleetRegion) -> None:
+    boot, registered_at = boot_of(region)
+
+    kernel, *others = read_boot(boot)
+
+    assert kernel == registered_at - timedelta(seconds=Timing().registration)
+    assert kernel < others[0] < others[1] < others[2] < registered_at  # type: ignore[operator]
+
+
+def test_user_data_of_an_earlier_version_reports_nothing_of_the_boot(region: FleetRegion) -> None:
+    assert boot_of(region, reports_boot=False)[0] == ""
+
+
+@pytest.mark.parametrize("value", ["a{b", "a" * 129, "a "])
+def test_an_agent_with_an_attribute_that_ecs_refuses_does_not_register(region: FleetRegion, value: str) -> None:
+    version = LaunchTemplateVersion(cluster="c", attributes={"stack": value})
+    region.simulator.fleets.templates.put(LaunchTemplate("lt-1", "hosts", (version, version)))
+    region.launch()
+
+    region.clock.advance(600)
+
+    assert region.registrations() == []
 
 
 def test_without_user_data_in_the_template_the_agent_makes_the_cluster_default(region: FleetRegion) -> None:

@@ -48,7 +48,7 @@ HELD = "#HELD"
 
 _JOB = JobBody()
 _ATTEMPT = TypeAdapter(Attempt)
-_RARE_FIELDS = ("ended_first", "held_since", "held", "program_ended_at")
+_RARE_FIELDS = ("ended_first", "held_since", "held", "program_ended_at", "pulled")
 _TIMELINE_ENTRY = TypeAdapter(TimelineEntry)
 _SELECTION = TypeAdapter(StoredSelection)
 
@@ -222,7 +222,7 @@ def _dump(adapter: TypeAdapter[Any], value: object) -> dict[str, Any]:
 
 
 def _empty(attempt: Attempt) -> set[str]:
-    """Return the fields that few attempts have: written without a value they would cost a second write unit."""
+    """Return the fields that not every attempt has: written without a value they would cost a second write unit."""
     return {name for name in _RARE_FIELDS if not getattr(attempt, name)}
 
 

@@ -57,7 +57,8 @@ def machine_item(machine: Machine, write_id: str) -> Item:
         item |= {"due": text(DUE), "wake_at": text(stamp(wake_at))}
     if has_room(machine):
         item |= {"slot": text(ROOM), "accepted_at": text(stamp(machine.created_at))}
-    return _expiring(item | body_attribute(BODY.dump_json(machine), READ_UNIT_BYTES - _OTHER_BYTES), machine)
+    body = BODY.dump_json(machine, exclude=None if machine.boot else {"boot"})
+    return _expiring(item | body_attribute(body, READ_UNIT_BYTES - _OTHER_BYTES), machine)
 
 
 def instance_item(machine: Machine, instance_id: str) -> Item:

@@ -43,6 +43,9 @@ TASK_STATE_CHANGE = "ECS Task State Change"
 MACHINE_STATE_CHANGE = "ECS Container Instance State Change"
 # Whoever is root on a machine may set its attributes.
 _NEURON_COUNT = re.compile(r"[0-9]{1,3}")
+BOOT = "relaunch.boot"
+"""The attribute in which machines of our own report their boot (infrastructure/user_data/boot.sh)."""
+_BOOT = re.compile(r"[0-9.:-]{1,64}")
 # RunTask refuses such a group ("Group"): the tasks of a service have it.
 _SERVICE = "service:"
 _STOPPED = frozenset({"STOPPED", "DELETED"})
@@ -88,6 +91,8 @@ class _Task(_Payload):
     container_instance_arn: str | None = None
     availability_zone: str | None = None
     created_at: Timestamp | None = None
+    pull_started_at: Timestamp | None = None
+    pull_stopped_at: Timestamp | None = None
     started_at: Timestamp | None = None
     execution_stopped_at: Timestamp | None = None
     stopped_at: Timestamp | None = None
@@ -171,6 +176,9 @@ def observe_task(task: Mapping[str, object]) -> TaskObservation:
         service=parsed.group.removeprefix(_SERVICE) if parsed.group.startswith(_SERVICE) else "",
         zone=parsed.availability_zone,
         created_at=parsed.created_at,
+        pulled=(parsed.pull_started_at, parsed.pull_stopped_at)
+        if parsed.pull_started_at and parsed.pull_stopped_at
+        else None,
         started_at=parsed.started_at,
         containers_ended_at=parsed.execution_stopped_at,
         stopped_at=parsed.stopped_at,
@@ -195,6 +203,7 @@ def observe_container_instance(description: Mapping[str, object]) -> NodeObserva
     """
     parsed = _read_container_instance(description)
     attributes = {attribute.name: attribute.value for attribute in parsed.attributes}
+    boot = attributes.get(BOOT) or ""
     node = Node(
         name=parsed.container_instance_arn,
         instance_id=parsed.instance_id,
@@ -210,6 +219,7 @@ def observe_container_instance(description: Mapping[str, object]) -> NodeObserva
         registered=_resources(parsed.registered_resources, attributes.get(NEURON_DEVICES) or ""),
         is_connected=parsed.agent_connected,
         is_draining=parsed.status == "DRAINING",
+        boot=boot if _BOOT.fullmatch(boot) else "",
     )
 
 
