@@ -1,6 +1,9 @@
 """A deployment goes on with what is there: stacks of repositories on GitHub, and stacks that were never made."""
 
+import pytest
+
 from relaunch_cli.deployment.findings import github_stack_name
+from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.source import find_source
 from relaunch_cli.views.deployment import survey_json
 from unit.cli.deployment import test_deployment
@@ -42,3 +45,10 @@ def test_stacks_whose_first_deployment_failed_are_made_again(account: test_deplo
     assert account.log.count("create relaunch") == 1
     assert {each.status for each in account.stacks.stacks.values()} == {"CREATE_COMPLETE"}
     assert account.parameters("relaunch-training")["RepositoryName"] == "vision"
+
+
+def test_what_is_named_and_not_there_is_refused_before_anything_is_made(account: test_deployment.FakeAccount) -> None:
+    with pytest.raises(RefusedError, match="CheckpointBuckets=nosuch: there is no such bucket"):
+        account.deploy(CheckpointBuckets="nosuch")
+
+    assert (account.log, account.stacks.stacks) == ([], {})
