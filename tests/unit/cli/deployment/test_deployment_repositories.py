@@ -42,6 +42,8 @@ def test_stacks_whose_first_deployment_failed_are_made_again(account: test_deplo
     account.stacks.have("relaunch-training", "ROLLBACK_COMPLETE", RepositoryName="vision")
     account.deploy()
 
+    # SAM CLI makes no stack of a name that there is.
+    assert account.stacks.calls.count("DeleteStack") == 2
     assert account.log.count("create relaunch") == 1
     assert {each.status for each in account.stacks.stacks.values()} == {"CREATE_COMPLETE"}
     assert account.parameters("relaunch-training")["RepositoryName"] == "vision"
