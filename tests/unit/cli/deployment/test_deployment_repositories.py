@@ -54,3 +54,13 @@ def test_what_is_named_and_not_there_is_refused_before_anything_is_made(account:
         account.deploy(CheckpointBuckets="nosuch")
 
     assert (account.log, account.stacks.stacks) == ([], {})
+
+
+def test_the_0_of_an_earlier_release_is_asked_about_before_anything_is_made(
+    account: test_deployment.FakeAccount,
+) -> None:
+    account.stacks.have("relaunch", MaxMachines="0")
+    with pytest.raises(RefusedError, match="the stack has MaxMachines=0, which meant no limit: did you mean"):
+        account.deploy()
+
+    assert account.log == []
