@@ -50,6 +50,18 @@ def test_a_no_removes_nothing():
     assert len(boto3.client("cloudformation", "us-east-1").describe_stacks()["Stacks"]) == 1
 
 
+def test_a_removal_closes_the_stack_then_ends_its_jobs_then_deletes_it(monkeypatch):
+    steps = []
+    for name in ("close", "drain", "delete"):
+        step = f"relaunch_cli.deployment.uninstallation.Uninstallation.{name}"
+        monkeypatch.setattr(step, lambda *_, name=name: steps.append(name))
+    rules = {"UploadRulePrefix": "relaunch-relaunch-", "IntakeDeadLetterQueueArn": "arn:2"}
+    create_stack("relaunch", STACK_OUTPUTS | rules)
+
+    assert invoke("uninstall", "--yes").exit_code == 0
+    assert steps == ["close", "drain", "delete"]
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, typer.Abort])
 def test_ctrl_c_says_that_the_same_command_goes_on(monkeypatch, error):
     def interrupted(*_arguments):

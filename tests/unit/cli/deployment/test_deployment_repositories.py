@@ -1,7 +1,12 @@
-"""A deployment goes on with what is there: stacks of repositories on GitHub, and stacks that were never made."""
+"""A deployment goes on with what is there: stacks of repositories on GitHub, and stacks that were never made.
+
+It says before it makes anything what would stop it, or others.
+"""
 
 import pytest
 
+from fakes.aws import make_client
+from relaunch_cli.deployment.account_roles import GITHUB_ISSUER
 from relaunch_cli.deployment.findings import github_stack_name
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.source import find_source
@@ -64,3 +69,9 @@ def test_the_0_of_an_earlier_release_is_asked_about_before_anything_is_made(
         account.deploy()
 
     assert account.log == []
+
+
+def test_what_would_keep_workflows_out_is_said_in_the_plan(account: test_deployment.FakeAccount) -> None:
+    make_client("iam").create_open_id_connect_provider(Url=f"https://{GITHUB_ISSUER}", ClientIDList=["another"])
+
+    assert any("Incorrect token audience" in note for note in account.survey(GitHubRepository="acme/vision").notes)
