@@ -54,9 +54,19 @@ def test_stacks_whose_first_deployment_failed_are_made_again(account: test_deplo
     assert account.parameters("relaunch-training")["RepositoryName"] == "vision"
 
 
-def test_what_is_named_and_not_there_is_refused_before_anything_is_made(account: test_deployment.FakeAccount) -> None:
-    with pytest.raises(RefusedError, match="CheckpointBuckets=nosuch: there is no such bucket"):
-        account.deploy(CheckpointBuckets="nosuch")
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"CheckpointBuckets": "nosuch"}, "CheckpointBuckets=nosuch: there is no such bucket"),
+        ({"Providers": "g5.xlage/spot"}, "there is no accelerated instance type 'g5.xlage': did you mean g5.xlarge"),
+        ({"Webhook": "maybe"}, "Webhook=maybe is neither Webhook=on nor Webhook=off"),
+    ],
+)
+def test_what_cannot_be_made_is_refused_before_anything_is_made(
+    account: test_deployment.FakeAccount, given: dict[str, str], message: str
+) -> None:
+    with pytest.raises(RefusedError, match=message):
+        account.deploy(**given)
 
     assert (account.log, account.stacks.stacks) == ([], {})
 
