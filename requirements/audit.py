@@ -1,4 +1,4 @@
-"""Look all packages of the compiled lists up in the advisories of PyPI, by pip-audit (requirements/audit.in).
+"""Look all packages of the compiled lists up in the advisories of PyPI, by pip-audit.
 
 `make audit` runs this in the environment of pip-audit. It fails if a package has a known vulnerability. Where the
 advisories cannot be reached it says so and does not fail. pip-audit finds nothing there and succeeds, for a mirror of

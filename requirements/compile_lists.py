@@ -1,6 +1,6 @@
 """Compile the lists of required packages: exact versions of everything they depend on, with the hashes of all files.
 
-`make requirements` runs this with uv (requirements/compile.in) in its environment; it needs a package index. A compiled
+`make requirements` runs this with uv (the group `compile`) in its environment; it needs a package index. A compiled
 file holds for Python 3.11 to 3.13 on every platform: markers tell where a package is left out. Versions that a compiled
 file has stay as long as its list allows them; `--upgrade` takes the newest ones.
 """
@@ -20,18 +20,25 @@ OLDEST_PYTHON = "3.11"
 class RequirementList:
     """A list of required packages, the file it is compiled to, and the compiled file whose versions it has to share.
 
-    Paths start at the repository. A list is a file with one requirement a line, or the project with its extra `dev`.
+    Paths start at the repository. A list is a file with one requirement a line, or a group of pyproject.toml (PEP 735).
     """
 
     source: str
+    """The path of a file, or PROJECT, a colon and the name of a group."""
     compiled: str
     same_versions_as: str | None = None
 
 
+PROJECT = "pyproject.toml"
 LAYER = "layers/dependencies/requirements.txt"
 KUBERNETES_LAYER = "layers/kubernetes/requirements"
 _OF_SYSTEM = "layers/dependencies/requirements-amazon-linux"
 DEVELOPMENT = "requirements/dev.txt"
+
+
+def _group(name: str, same_versions_as: str | None = None) -> RequirementList:
+    return RequirementList(f"{PROJECT}:{name}", f"requirements/{name}.txt", same_versions_as)
+
 
 # In this order: the tests run with the versions of the layer, and mutmut is installed beside them.
 LISTS = (
@@ -39,19 +46,12 @@ LISTS = (
     RequirementList(f"{_OF_SYSTEM}-2.in", f"{_OF_SYSTEM}-2.txt"),
     RequirementList(f"{_OF_SYSTEM}-2023.in", f"{_OF_SYSTEM}-2023.txt"),
     RequirementList(f"{KUBERNETES_LAYER}.in", f"{KUBERNETES_LAYER}.txt", LAYER),
-    RequirementList("pyproject.toml", DEVELOPMENT, LAYER),
-    RequirementList("requirements/mutate.in", "requirements/mutate.txt", DEVELOPMENT),
-    RequirementList("requirements/pytorch.in", "requirements/pytorch.txt", DEVELOPMENT),
+    _group("dev", LAYER),
+    _group("mutate", DEVELOPMENT),
+    _group("pytorch", DEVELOPMENT),
     RequirementList("examples/train/requirements.in", "examples/train/requirements.txt", LAYER),
-    RequirementList("requirements/sam.in", "requirements/sam.txt"),
-    RequirementList("requirements/emulator.in", "requirements/emulator.txt"),
-    RequirementList("requirements/bench.in", "requirements/bench.txt"),
-    RequirementList("requirements/bench-peers.in", "requirements/bench-peers.txt"),
-    RequirementList("requirements/bench-kubernetes.in", "requirements/bench-kubernetes.txt"),
-    RequirementList("requirements/workflows.in", "requirements/workflows.txt"),
-    RequirementList("requirements/checkov.in", "requirements/checkov.txt"),
-    RequirementList("requirements/audit.in", "requirements/audit.txt"),
-    RequirementList("requirements/compile.in", "requirements/compile.txt"),
+    *map(_group, ("sam", "emulator", "bench", "bench-peers", "bench-kubernetes", "workflows", "checkov", "audit")),
+    _group("compile"),
 )
 
 
@@ -68,9 +68,11 @@ def main() -> None:
 
 def compile_command(each: RequirementList, *, upgrade: bool) -> Sequence[str | Path]:
     """Return the command line of uv that compiles one list."""
-    command: list[str | Path] = [Path(sys.executable).with_name("uv"), "pip", "compile", each.source]
-    if each.source == "pyproject.toml":
-        command += ["--extra", "dev"]
+    command: list[str | Path] = [Path(sys.executable).with_name("uv"), "pip", "compile"]
+    if each.compiled == DEVELOPMENT:
+        # With what the project itself requires.
+        command += [PROJECT]
+    command += ["--group", each.source] if each.source.startswith(PROJECT) else [each.source]
     if each.same_versions_as:
         command += ["--constraint", each.same_versions_as]
     if upgrade:

@@ -38,11 +38,20 @@ def read_compiled(file: str) -> Iterator[Compiled]:
 
 
 def read_list(file: str) -> list[Requirement]:
-    text = (REPOSITORY / file).read_text()
-    if file == "pyproject.toml":
-        project = tomllib.loads(text)["project"]
-        return [*map(Requirement, project["dependencies"] + project["optional-dependencies"]["dev"])]
+    path, _, group = file.partition(":")
+    text = (REPOSITORY / path).read_text()
+    if group:
+        project = tomllib.loads(text)
+        of_the_project = project["project"]["dependencies"] if group == "dev" else []
+        return [*map(Requirement, of_the_project + project["dependency-groups"][group])]
     return [Requirement(line) for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def names_of(file: str) -> set[str]:
+    """What uv calls a list in what it compiles."""
+    if ":" not in file:
+        return {f"-r {file}"}
+    return {f"relaunch ({name})" for name in (file, "pyproject.toml")}
 
 
 def installed_by(python: str, requirements: Iterable[Requirement]) -> list[Requirement]:
@@ -72,8 +81,8 @@ def test_every_requirement_is_one_version_with_hashes(each) -> None:
 @each_list
 @pytest.mark.parametrize("python", PYTHONS)
 def test_a_list_and_what_it_was_compiled_to_agree(each, python: str) -> None:
-    source = "relaunch (pyproject.toml)" if each.source == "pyproject.toml" else f"-r {each.source}"
-    compiled = [found.requirement for found in read_compiled(each.compiled) if source in found.required_by]
+    names = names_of(each.source)
+    compiled = [found.requirement for found in read_compiled(each.compiled) if not names.isdisjoint(found.required_by)]
 
     listed = installed_by(python, read_list(each.source))
     wanted = {canonicalize_name(requirement.name): requirement for requirement in listed}
@@ -87,7 +96,7 @@ def test_a_list_and_what_it_was_compiled_to_agree(each, python: str) -> None:
 @each_list
 def test_whatever_is_there_is_required_by_something_that_is_there(each) -> None:
     names = {canonicalize_name(found.requirement.name) for found in read_compiled(each.compiled)}
-    roots = {"relaunch (pyproject.toml)", f"-r {each.source}"}
+    roots = names_of(each.source)
 
     for found in read_compiled(each.compiled):
         by = {name for name in found.required_by if not name.startswith("-c ")}
@@ -117,8 +126,18 @@ def test_markers_leave_one_version_to_every_python(each, python: str) -> None:
 
 def test_no_file_names_an_index_or_an_address() -> None:
     for each in LISTS:
-        for file in {each.source, each.compiled} - {"pyproject.toml"}:
+        for file in (each.source, each.compiled):
+            if file.startswith("pyproject.toml:"):
+                continue
             assert not re.search(r"://|--(extra-)?index|--find-links|@ ", (REPOSITORY / file).read_text()), file
+
+
+def test_the_folder_has_what_each_group_is_compiled_to_and_no_list() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+    there = {path.name for path in (REPOSITORY / "requirements").iterdir() if path.suffix not in {".py", ""}}
+
+    assert "optional-dependencies" not in project["project"]
+    assert there == {f"{group}.txt" for group in project["dependency-groups"]}
 
 
 def test_the_build_tool_of_the_project_is_among_the_hashed_ones() -> None:

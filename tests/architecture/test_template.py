@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from architecture.conftest import Template, as_list, referred
 from fakes.repository import FUNCTIONS
 from relaunch.core.selection.offering_filters import DEFAULT_MAX_PRICE_USD_PER_HOUR
 from relaunch.entrypoints.refresh import SWEEP
-from relaunch.settings import parse_capacity_providers
+from relaunch.settings import Settings, parse_capacity_providers
 from relaunch_cli.deployment.concurrency import RESERVATIONS
 
 
@@ -183,6 +184,39 @@ def test_the_outputs_are_what_the_command_reads(template: Template) -> None:
         *("IntakeQueueUrl", "UploadRulePrefix", "UploadsQueueArn", "IntakeDeadLetterQueueArn", "AttemptsQueueUrl"),
         *(f"{queue}Url" for queue in template.dead_letter_queues),
     }
+
+
+class _NamesError(Exception):
+    """The names that settings are read by."""
+
+
+def _names_of(read: Callable[[Mapping[str, str]], Settings], monkeypatch: pytest.MonkeyPatch) -> Mapping[str, str]:
+    def keep(_values: Mapping[str, str], names: Mapping[str, str]) -> None:
+        raise _NamesError(names)
+
+    monkeypatch.setattr(Settings, "_from_named", keep)
+    with pytest.raises(_NamesError) as read_by:
+        read({})
+    names: Mapping[str, str] = read_by.value.args[0]
+    return names
+
+
+def test_functions_and_the_command_have_the_same_settings(template: Template, monkeypatch: pytest.MonkeyPatch) -> None:
+    variables = {
+        name: value
+        for function in template.functions.values()
+        for name, value in function["Environment"]["Variables"].items()
+    }
+    of_functions = _names_of(Settings.from_environment, monkeypatch)
+    of_the_command = _names_of(Settings.from_stack_outputs, monkeypatch)
+
+    assert {name for name in of_functions.values() if name not in variables} == set()
+    assert {
+        name: variables[of_functions[setting]]
+        for setting, name in of_the_command.items()
+        if name in template.outputs and template.outputs[name]["Value"] != variables[of_functions[setting]]
+    } == {}
+    assert {name for name in of_the_command.values() if name not in template.outputs} == set()
 
 
 def test_keys_of_checkpoints_are_arns_of_keys_because_aliases_grant_nothing(template: Template) -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from moto.events.models import EventPattern
 
 from architecture.conftest import CONSUMERS, REPOSITORY, Template, as_list, referred
 from relaunch.core.messages.handling_order import LEAST_TRIES
@@ -15,6 +16,17 @@ WHOSE_NEXT_PASS_IS_THE_RETRY = {"ReconcileFunctionSchedule", "RefreshOfferingsFu
 """The rules whose events may be lost: the next one does what was left."""
 
 COMMON_TIMEOUT_FACTOR = 6
+
+
+def matching(template: Template, event: dict[str, Any]) -> list[str]:
+    """The rules whose pattern an event of this account satisfies."""
+    found = []
+    for name, rule in template.rules.items():
+        if "EventPattern" in rule:
+            pattern = json.dumps(rule["EventPattern"]).replace('{"Ref": "AWS::AccountId"}', f'"{event["account"]}"')
+            if EventPattern.load(pattern).matches_event(event):
+                found.append(name)
+    return found
 
 
 class TestQueues:
@@ -88,6 +100,34 @@ class TestSources:
 
 
 class TestRules:
+    @pytest.mark.parametrize(
+        ("changed", "rule"),
+        [
+            ({}, "RetirementRule"),
+            ({"eventTypeCode": "AWS_EC2_INSTANCE_STOP_SCHEDULED"}, "RetirementRule"),
+            ({"eventTypeCode": "AWS_EC2_INSTANCE_POWER_MAINTENANCE_SCHEDULED"}, "RetirementRule"),
+            ({"eventTypeCode": "AWS_EC2_SYSTEM_REBOOT_MAINTENANCE_SCHEDULED"}, "RetirementRule"),
+            ({"eventTypeCode": "AWS_EC2_DEDICATED_HOST_RETIREMENT_SCHEDULED"}, None),
+            ({"eventTypeCategory": "issue"}, None),
+            ({"service": "EBS"}, None),
+        ],
+    )
+    def test_what_aws_schedules_for_instances_comes_to_the_warnings(
+        self, template: Template, changed: dict[str, str], rule: str | None
+    ) -> None:
+        event = json.loads((REPOSITORY / "events" / "aws.health.instance-retirement.json").read_text())
+
+        assert matching(template, {**event, "detail": {**event["detail"], **changed}}) == ([rule] if rule else [])
+
+    def test_the_owner_of_an_interruptible_reservation_warns_as_the_spot_market_does(self, template: Template) -> None:
+        event = json.loads((REPOSITORY / "events" / "aws.ec2.spot-interruption-warning.json").read_text())
+
+        for name in (
+            "EC2 Spot Instance Interruption Warning",
+            "EC2 Capacity Reservation Instance Interruption Warning",
+        ):
+            assert matching(template, {**event, "detail-type": name}) == ["SpotWarningRule"]
+
     def test_every_target_may_be_sent_to_and_has_a_dead_letter_queue_that_may_be_too(self, template: Template) -> None:
         allowed = {
             (referred(resource), referred(rule))

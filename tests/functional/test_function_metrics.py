@@ -52,6 +52,13 @@ def test_a_late_call_does_what_is_due_in_the_minute_of_its_event(event: object, 
     assert metrics.values(Metric.DEAD_LETTERS) == counts
 
 
+def test_images_that_jobs_hold_are_read_once_a_week() -> None:
+    functions = Functions(make_dependencies())
+
+    assert "images" in functions.invoke("reconcile", {"time": "2026-03-18T03:33:00Z"})
+    assert "images" not in functions.invoke("reconcile", {"time": "2026-03-18T03:34:00Z"})
+
+
 def test_messages_that_fail_are_counted_under_the_name_of_their_queue() -> None:
     metrics = ListMetrics()
     deps = make_dependencies(metrics=metrics)

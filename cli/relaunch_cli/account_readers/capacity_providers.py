@@ -98,7 +98,8 @@ def _check_provider(
 ) -> Check:
     facts = _facts(offer, provider, cluster, calls)
     if facts is not None and not facts.is_in_cluster:
-        managed = {each["name"] for each in _pages(list(cluster.providers), calls) if _MANAGED in each}
+        described = _described(cluster.providers, cluster.name, calls)
+        managed = {name for name, each in described.items() if _MANAGED in each}
         kept = tuple(each for each in cluster.providers if each not in managed)
         cluster = ClusterFacts(cluster.name, kept, cluster.strategy)
     return check_capacity_provider(offer, facts, cluster, now)

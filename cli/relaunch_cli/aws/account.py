@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from relaunch_cli import exit_codes
+from relaunch_cli.aws.regions import check_partition
 from relaunch_cli.errors import REGION_HINT, CommandError
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class AwsAccount:
         session = boto3.Session(region_name=os.environ.get("AWS_REGION") or None)
         if not session.region_name:
             raise CommandError("no AWS region is set", REGION_HINT, exit_codes.REFUSED)
+        check_partition(session.region_name, session)
         return session
 
     @property
@@ -34,7 +36,7 @@ class AwsAccount:
         """The name of the region.
 
         Raises:
-            CommandError: there is none.
+            CommandError: there is none, or it is in a partition that is not supported.
         """
         return str(self._session.region_name)
 

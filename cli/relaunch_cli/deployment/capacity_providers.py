@@ -181,7 +181,7 @@ class ProviderStacks:
                 return
             if found is None:
                 raise RefusedError(f"there is no cluster {cluster}, which capacity providers are added to")
-            present = self._over_groups(found.get("capacityProviders", ()))
+            present = self._over_groups(cluster, found.get("capacityProviders", ()))
             wanted = [each for each in present if each not in removed]
             wanted += [each for each in added if each not in wanted]
             if wanted == present:
@@ -203,16 +203,18 @@ class ProviderStacks:
             f"the capacity providers of the cluster {cluster} are being changed, or are in use: run this again later"
         )
 
-    def _over_groups(self, names: Sequence[str]) -> list[str]:
+    def _over_groups(self, cluster: str, names: Sequence[str]) -> list[str]:
         """Return the providers without those of ECS Managed Instances, which PutClusterCapacityProviders refuses.
 
-        They are of the cluster without it (terraform-provider-aws#44783).
+        They are of the cluster without it (terraform-provider-aws#44783), and are certain to be described only if it is
+        named, with which others are left out (`cluster` of DescribeCapacityProviders, API Reference).
         """
         managed: set[str] = set()
-        # DescribeCapacityProviders answers ten a page, also of those that are named.
-        for start in range(0, len(names), 10):
-            answer = self.ecs.describe_capacity_providers(capacityProviders=names[start : start + 10])
-            managed |= {each["name"] for each in answer["capacityProviders"] if "managedInstancesProvider" in each}
+        for request in ({}, {"cluster": cluster}):
+            # It answers ten a page, also of those that are named.
+            for start in range(0, len(names), 10):
+                answer = self.ecs.describe_capacity_providers(capacityProviders=names[start : start + 10], **request)
+                managed |= {each["name"] for each in answer["capacityProviders"] if "managedInstancesProvider" in each}
         return [each for each in names if each not in managed]
 
 

@@ -47,8 +47,9 @@ def _allowed(value: str, parameter: Mapping[str, Any]) -> str:
         return _described(parameter, " ".join(["a number", *bounds]))
     if "AllowedValues" in parameter and value not in map(str, parameter["AllowedValues"]):
         return _described(parameter, f"one of {', '.join(map(str, parameter['AllowedValues']))}")
-    # CloudFormation holds the whole value to it ("Parameters", AWS CloudFormation User Guide).
-    if "AllowedPattern" in parameter and re.fullmatch(parameter["AllowedPattern"], value) is None:
+    # CloudFormation holds the whole value to it, and each of a list ("Parameters", AWS CloudFormation User Guide).
+    values = value.split(",") if parameter["Type"] == "CommaDelimitedList" else [value]
+    if "AllowedPattern" in parameter and not all(re.fullmatch(parameter["AllowedPattern"], each) for each in values):
         return _described(parameter, f"what matches {parameter['AllowedPattern']}")
     return ""
 

@@ -18,6 +18,7 @@ from relaunch.core.lifecycle.market_choice import MarketChoice
 from relaunch.core.market.situation import Action
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.snapshot import PriceOrigin, SnapshotPart
+from relaunch.core.revisions.revision import Revision
 from relaunch.core.selection.offering_filters import DEFAULT_MAX_PRICE_USD_PER_HOUR
 from relaunch.core.selection.selection import Selection, explain_rejection, explain_rows
 from relaunch.usecases.plan_jobs import Plan
@@ -166,7 +167,7 @@ def _title(plan: Plan, basis: PlanBasis) -> Text:
     definition = plan.definition
     revision = plan.revision
     if definition.name == NAME:
-        name = _describe_request(definition)
+        name = _describe_request(definition, revision)
         rest = basis.name if plan.fits is None else str(definition.target)
     elif not definition.target.capabilities.takes_task_definition:
         name = definition.name
@@ -182,11 +183,16 @@ def _describe_market(definition: JobDefinition, market: MarketChoice) -> str:
     return f"policy {definition.policy} would {_WOULD[market.choice.action]}: {market.reason}"
 
 
-def _describe_request(definition: JobDefinition) -> str:
+def _describe_request(definition: JobDefinition, revision: Revision | None) -> str:
     purchase = [str(definition.purchase)] if definition.target.capabilities.has_spot else []
     parts = [describe_gpus(definition), *purchase]
     if definition.estimated_duration is not None:
         parts.append(write_duration(definition.estimated_duration))
+    # Of a pod they are in both.
+    if revision is not None and revision.vcpus:
+        parts.append(f"{revision.vcpus:g} vCPU")
+    if revision is not None and revision.memory_mib:
+        parts.append(f"memory {revision.memory_mib / 1024:g} GiB")
     if definition.disk_gib is not None:
         parts.append(f"disk {definition.disk_gib} GiB")
     if definition.max_price_usd_per_hour is not None:

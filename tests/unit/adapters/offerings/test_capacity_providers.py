@@ -89,10 +89,12 @@ def test_a_provider_of_reserved_instances_costs_nothing_more() -> None:
     assert (offering.purchase, offering.is_managed, offering.reservation) == (PurchaseOption.RESERVED, True, None)
 
 
-def test_a_group_of_what_is_reserved_costs_nothing_more() -> None:
-    (offering,) = Region(CapacityProviderOffer("blocks", "g5.xlarge", PurchaseOption.RESERVED)).offerings
+def test_a_group_of_what_is_reserved_costs_nothing_more_and_ends_with_it() -> None:
+    blocks = CapacityProviderOffer("blocks", "g5.xlarge", PurchaseOption.RESERVED, until=NOW, disk_gib=500)
+    (offering,) = Region(blocks).offerings
 
     assert (offering.price_usd_per_hour, offering.on_demand_usd_per_hour) == (0.0, 1.006)
+    assert (offering.reserved_until, offering.disk_gib) == (NOW, 500)
 
 
 def test_managed_instances_cost_their_fee_beside_the_instance_in_each_zone() -> None:

@@ -1,10 +1,13 @@
 """The doctor of the local world is silent about what that world does not have."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from relaunch.core.checks import is_ok, problem, unknown
 from relaunch_cli.account_checks.images import PARAMETER_PREFIX, TemplateFacts, check_launch_template
 from relaunch_cli.account_checks.local_gaps import without_gaps
+from relaunch_cli.commands import doctor
 
 
 @pytest.mark.parametrize(
@@ -39,3 +42,16 @@ def test_what_the_local_world_does_not_answer_is_left_out_and_named(gap):
 )
 def test_what_is_wrong_in_it_is_told_as_on_aws(check):
     assert without_gaps([check]).checks == [check]
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "count"), [("http://127.0.0.1:4566", 1), ("https://ecs.us-east-1.amazonaws.com", 2)]
+)
+def test_the_doctor_leaves_them_out_in_a_local_world_alone(monkeypatch, endpoint, count):
+    found = [is_ok("cluster relaunch", "ACTIVE"), problem("Lambda concurrency", "nothing is reserved", "deploy")]
+    monkeypatch.setattr("relaunch_cli.account_readers.diagnosis.make_checks", lambda _: found)
+    monkeypatch.setattr(doctor, "_check_stack", lambda *_: [])
+    ecs = SimpleNamespace(meta=SimpleNamespace(endpoint_url=endpoint))
+    connection = SimpleNamespace(caller="", account=SimpleNamespace(client=lambda _: ecs))
+
+    assert len(doctor._check_account(connection, "relaunch")) == count

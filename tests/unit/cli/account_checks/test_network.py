@@ -5,6 +5,8 @@ import pytest
 from relaunch.core.checks import Verdict
 from relaunch_cli.account_checks.network import ENDPOINTS, DefaultRoute, SubnetFacts, check_subnet
 
+OF_AN_AGENT = frozenset({"ecs", "ecs-agent", "ecs-telemetry", "ecr.api", "ecr.dkr", "s3"})
+
 
 def facts(route: DefaultRoute | None = None, *, is_public: bool = False, endpoints: frozenset[str] = frozenset()):
     return SubnetFacts("subnet-1", "us-east-1a", is_public, route, endpoints)
@@ -31,6 +33,8 @@ def test_a_subnet_with_a_way_out_is_ok(subnet: SubnetFacts) -> None:
         (facts(DefaultRoute("igw-1", is_blackhole=True)), "igw-1, which is gone", "aws ec2 replace-route"),
         (facts(), "no route to 0.0.0.0/0", "NAT gateway"),
         (facts(endpoints=frozenset(ENDPOINTS) - {"ecr.dkr"}), "no endpoints of ecr.dkr", "NAT gateway"),
+        # The awslogs driver of a task asks CloudWatch Logs for its stream before the container starts.
+        (facts(endpoints=OF_AN_AGENT), "no endpoints of logs", "NAT gateway"),
         (None, "does not exist", "relaunch deploy MachineSubnets="),
     ],
 )

@@ -137,7 +137,8 @@ def test_what_managed_instances_start_is_compared() -> None:
 
 
 def test_the_command_that_adds_a_provider_keeps_the_others_and_the_default_strategy() -> None:
-    account = Account(over_group("g5"), over_group("others"), managed("shown"), listed=("others", "shown"))
+    providers = (over_group("g5"), over_group("others"), managed("shown"), managed("hidden"))
+    account = Account(*providers, listed=("others", "shown", "hidden"))
 
     (check,) = account.check(SPOT)
 

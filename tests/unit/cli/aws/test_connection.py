@@ -9,6 +9,7 @@ from fakes.aws import aws_in_process
 from fakes.builders import make_definition
 from fakes.cli_session import STACK_OUTPUTS, create_stack, invoke
 from relaunch.core.definitions.definition import S3Trigger
+from relaunch_cli.aws.account import AwsAccount
 from relaunch_cli.aws.connection import AwsConnection
 from relaunch_cli.errors import CommandError, NotConnectedError
 
@@ -96,6 +97,9 @@ def test_other_partitions_are_refused_in_one_sentence(monkeypatch, region, parti
     for connection in (AwsConnection("relaunch", region), AwsConnection("relaunch")):
         with pytest.raises(CommandError, match=f"{region} is in the partition {partition}.*not supported there"):
             connection.amis("")
+    # As `relaunch deploy` has it, before it makes anything.
+    with pytest.raises(CommandError, match=f"{region} is in the partition {partition}"):
+        _ = AwsAccount().region
 
 
 def test_a_stack_from_before_there_were_rules_for_uploads_is_named(monkeypatch):

@@ -1,5 +1,7 @@
 """`relaunch deploy` and `relaunch uninstall` at the question: a no ends with 130, as that of every command."""
 
+from dataclasses import replace
+
 import boto3
 import pytest
 import typer
@@ -48,6 +50,18 @@ def test_a_no_removes_nothing():
     assert len(boto3.client("cloudformation", "us-east-1").describe_stacks()["Stacks"]) == 1
 
 
+def test_a_removal_closes_the_stack_then_ends_its_jobs_then_deletes_it(monkeypatch):
+    steps = []
+    for name in ("close", "drain", "delete"):
+        step = f"relaunch_cli.deployment.uninstallation.Uninstallation.{name}"
+        monkeypatch.setattr(step, lambda *_, name=name: steps.append(name))
+    rules = {"UploadRulePrefix": "relaunch-relaunch-", "IntakeDeadLetterQueueArn": "arn:2"}
+    create_stack("relaunch", STACK_OUTPUTS | rules)
+
+    assert invoke("uninstall", "--yes").exit_code == 0
+    assert steps == ["close", "drain", "delete"]
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, typer.Abort])
 def test_ctrl_c_says_that_the_same_command_goes_on(monkeypatch, error):
     def interrupted(*_arguments):
@@ -71,3 +85,14 @@ def test_no_machines_at_most_is_asked_about_before_anything_is_looked_at():
 
     assert (result.exit_code, result.stdout) == (exit_codes.USAGE, "")
     assert "did you mean MaxMachines=unlimited" in result.stderr
+
+
+def test_more_than_the_environment_of_a_function_takes_is_refused_before_anything_is_shown(monkeypatch):
+    providers = ",".join(f"group-of-the-vision-team-{number}=g5.xlarge/spot/200GiB" for number in range(99))
+    plan = replace(SURVEY, given={"CapacityProviders": providers})
+    monkeypatch.setattr("relaunch_cli.deployment.deployment.survey", lambda *_: plan)
+
+    result = invoke("deploy", "--dry-run")
+
+    assert (result.exit_code, result.stdout) == (exit_codes.USAGE, "")
+    assert "and Lambda takes 4,096: shorten CapacityProviders" in result.stderr

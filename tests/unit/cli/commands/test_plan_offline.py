@@ -103,6 +103,26 @@ def test_the_upper_limit_of_a_spot_price_is_not_called_a_price():
     assert "it costs 1.861" not in text
 
 
+def test_what_is_asked_for_is_in_the_title():
+    asked = ("--gpu", "8", "--interconnect", "efa", "--compute-capability", "bf16", "--purchase", "on-demand")
+    reserved = (
+        "--vcpus",
+        "8",
+        "--memory",
+        "30GiB",
+        "--disk",
+        "80GiB",
+        "--max-price",
+        "30",
+        "--estimated-duration",
+        "2h",
+    )
+    result = invoke("plan", "--offline", *asked, *reserved)
+
+    title = "8x GPU compute capability 8.0 efa, on-demand, 2h, 8 vCPU, memory 30 GiB, disk 80 GiB, at most $30/h"
+    assert result.stdout.splitlines()[0].startswith(f"{title}  us-east-1, bundled")
+
+
 def test_a_wide_table_lists_the_zones():
     assert "us-east-1a b c d f" in invoke("plan", "--offline", "--gpu", "1", "--model", "A10G", columns=120).stdout
 

@@ -35,7 +35,8 @@ class FakeEcs:
 
     def describe_capacity_providers(self, **request: Any) -> dict[str, Any]:
         managed = [{"name": each, "managedInstancesProvider": {}} for each in request["capacityProviders"]]
-        return {"capacityProviders": [each for each in managed[:10] if each["name"].startswith("managed")]}
+        shown = ("managed",) if "cluster" in request else ("managed-shown",)
+        return {"capacityProviders": [each for each in managed[:10] if each["name"].startswith(shown)]}
 
     def put_cluster_capacity_providers(self, **request: Any) -> None:
         assert not any(each.startswith("managed") for each in request["capacityProviders"]), "refused by this API"
@@ -64,7 +65,7 @@ def provider_stacks(stacks: FakeStacks, ecs: Any) -> ProviderStacks:
 
 
 def test_a_provider_is_a_stack_with_what_machines_have(stacks: FakeStacks) -> None:
-    ecs = FakeEcs("mine", "managed")
+    ecs = FakeEcs("mine", "managed-shown", "managed-hidden")
     parameters = provider_stacks(stacks, ecs).deploy(
         read_providers("g5.xlarge/spot:4"), PARAMETERS, {"CapacityProviders": "a=g4dn.xlarge/spot"}
     )

@@ -1,6 +1,14 @@
-"""A deployment goes on with what is there: stacks of repositories on GitHub, and stacks that were never made."""
+"""A deployment goes on with what is there: stacks of repositories on GitHub, and stacks that were never made.
 
+It says before it makes anything what would stop it, or others.
+"""
+
+import pytest
+
+from fakes.aws import make_client
+from relaunch_cli.deployment.account_roles import GITHUB_ISSUER
 from relaunch_cli.deployment.findings import github_stack_name
+from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.source import find_source
 from relaunch_cli.views.deployment import survey_json
 from unit.cli.deployment import test_deployment
@@ -39,6 +47,41 @@ def test_stacks_whose_first_deployment_failed_are_made_again(account: test_deplo
     account.stacks.have("relaunch-training", "ROLLBACK_COMPLETE", RepositoryName="vision")
     account.deploy()
 
+    # SAM CLI makes no stack of a name that there is.
+    assert account.stacks.calls.count("DeleteStack") == 2
     assert account.log.count("create relaunch") == 1
     assert {each.status for each in account.stacks.stacks.values()} == {"CREATE_COMPLETE"}
     assert account.parameters("relaunch-training")["RepositoryName"] == "vision"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"CheckpointBuckets": "nosuch"}, "CheckpointBuckets=nosuch: there is no such bucket"),
+        ({"Providers": "g5.xlage/spot"}, "there is no accelerated instance type 'g5.xlage': did you mean g5.xlarge"),
+        ({"Webhook": "maybe"}, "Webhook=maybe is neither Webhook=on nor Webhook=off"),
+    ],
+)
+def test_what_cannot_be_made_is_refused_before_anything_is_made(
+    account: test_deployment.FakeAccount, given: dict[str, str], message: str
+) -> None:
+    with pytest.raises(RefusedError, match=message):
+        account.deploy(**given)
+
+    assert (account.log, account.stacks.stacks) == ([], {})
+
+
+def test_the_0_of_an_earlier_release_is_asked_about_before_anything_is_made(
+    account: test_deployment.FakeAccount,
+) -> None:
+    account.stacks.have("relaunch", MaxMachines="0")
+    with pytest.raises(RefusedError, match="the stack has MaxMachines=0, which meant no limit: did you mean"):
+        account.deploy()
+
+    assert account.log == []
+
+
+def test_what_would_keep_workflows_out_is_said_in_the_plan(account: test_deployment.FakeAccount) -> None:
+    make_client("iam").create_open_id_connect_provider(Url=f"https://{GITHUB_ISSUER}", ClientIDList=["another"])
+
+    assert any("Incorrect token audience" in note for note in account.survey(GitHubRepository="acme/vision").notes)

@@ -4,23 +4,25 @@ from pathlib import Path
 
 import pytest
 
-from relaunch_cli.deployment.named_parameters import read_named
+from relaunch_cli.deployment.named_parameters import _load, read_named
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.source import find_source
 from relaunch_cli.errors import CommandError
 
 SOURCE = find_source()
+REPOSITORIES = ",".join(f"arn:aws:ecr:us-east-1:123456789012:repository/{name}" for name in ("a/trainer", "b-*"))
 
 
 def test_parameters_of_all_stacks_and_the_switches_are_known() -> None:
     named = ["ClusterName=a", "DiskGiB=200", "Zones=b,c", "MaxMachines=5", "Machines=off", "Training=off", "Providers="]
-    named += ["MaxSpotRatio=0.5", "LogRetentionDays=90", "MaxPricePerHour=none", "ImageRepositories=a,b", "VpcId="]
+    named += ["MaxSpotRatio=0.5", "LogRetentionDays=90", "MaxPricePerHour=none", "VpcId="]
+    named += [f"ImageRepositories={REPOSITORIES}"]
 
     assert read_named(named, SOURCE) == dict(each.split("=", 1) for each in named)
 
 
 def test_the_later_one_counts_and_an_empty_value_may_be_quoted() -> None:
-    assert read_named(["DiskGiB=many", "DiskGiB=200", "SubnetIds=a", 'SubnetIds=""'], SOURCE) == {
+    assert read_named(["DiskGiB=many", "DiskGiB=200", "SubnetIds=subnet-0a", 'SubnetIds=""'], SOURCE) == {
         "DiskGiB": "200",
         "SubnetIds": "",
     }
@@ -35,6 +37,10 @@ def test_the_later_one_counts_and_an_empty_value_may_be_quoted() -> None:
         ("GitHubRepository=acme", "a repository at GitHub is written like OWNER/NAME"),
         ("GitHubRepository=acme/vision/x", "a repository at GitHub is written like OWNER/NAME"),
         ("VpcId=vpc-none", "the ID of a VPC, like vpc-0123456789abcdef0, or nothing"),
+        ("SubnetIds=subnet-0a, subnet-0b", "IDs of subnets, like subnet-0123456789abcdef0, separated by commas"),
+        ("SecurityGroupIds=default", "IDs of security groups, like sg-0123456789abcdef0, separated by commas"),
+        ("CheckpointBuckets=acme,s3://b", "names of buckets, separated by commas, or nothing"),
+        ("ImageRepositories=vision/trainer", "ARNs of ECR repositories, separated by commas, or nothing"),
         ("MaxSpotRatio=1.5", "a number from 0 to 1. Spot that costs more"),
         ("MaxRunningJobs=a", "a number from 0. How many jobs"),
         ("DiskGiB=29", "a number from 30 to 16384. The root volume in GiB"),
@@ -50,6 +56,18 @@ def test_what_a_template_does_not_take_is_refused_with_what_it_takes(argument: s
     first, *others = str(refused.value).splitlines()
     assert first.startswith(f"{argument} is not allowed: {allowed}")
     assert len(others) == (argument != "DiskGiB=29")
+
+
+def test_no_text_that_can_be_named_is_taken_as_it_is() -> None:
+    unchecked = {
+        name
+        for text in (SOURCE.application, SOURCE.training, SOURCE.machines)
+        for name, each in _load(text)["Parameters"].items()
+        if each["Type"] in ("String", "CommaDelimitedList") and not {"AllowedValues", "AllowedPattern"} & set(each)
+    }
+
+    # They are those of Zones, which the account is asked about.
+    assert unchecked == {f"Zone{number}" for number in range(1, 7)}
 
 
 def test_a_hidden_value_stays_hidden() -> None:

@@ -120,7 +120,8 @@ def nearest_names(name: str, known: Iterable[str], limit: int = 3) -> tuple[str,
     """Return the known names that are most similar to `name`, at most `limit`, the most similar first.
 
     Case, spaces, dots, dashes and underscores are ignored. Similar names have an edit distance of at most a third of
-    the longer name, or one contains the other. Nothing is similar to a name that is longer than any.
+    the longer name; where there are none, those that are a part of the other one are returned. Nothing is similar to a
+    name that is longer than any.
     """
     if len(name) > _LONGEST_NAME:
         return ()
@@ -135,8 +136,9 @@ def nearest_names(name: str, known: Iterable[str], limit: int = 3) -> tuple[str,
         longest = max(len(wanted), len(letters))
         distance = _edit_distance(wanted, letters, longest if is_part else allowed)
         if distance <= allowed or is_part:
-            ranked.append((distance, candidate))
-    return tuple(candidate for _, candidate in sorted(ranked)[:limit])
+            ranked.append((distance > allowed, distance, candidate))
+    ranked.sort()
+    return tuple(candidate for is_far, _, candidate in ranked[:limit] if is_far == ranked[0][0])
 
 
 @lru_cache(maxsize=32)
