@@ -15,7 +15,7 @@ from relaunch_cli.commands import doctor
     [
         unknown("launch template gpu", "ec2:DescribeLaunchTemplateVersions: InvalidAction", "try again"),
         unknown("vCPU quotas", "servicequotas:GetServiceQuota: UnknownOperationException", "try again"),
-        problem("Lambda concurrency", "nothing is reserved", "relaunch deploy"),
+        problem("Lambda concurrency", "others can keep spot warnings and GitHub waiting", "relaunch deploy"),
         check_launch_template("gpu", "lt-1:1", TemplateFacts(exists=True, image=f"{PARAMETER_PREFIX}/aws/service/a")),
     ],
     ids=lambda check: check.name,
@@ -48,7 +48,10 @@ def test_what_is_wrong_in_it_is_told_as_on_aws(check):
     ("endpoint", "count"), [("http://127.0.0.1:4566", 1), ("https://ecs.us-east-1.amazonaws.com", 2)]
 )
 def test_the_doctor_leaves_them_out_in_a_local_world_alone(monkeypatch, endpoint, count):
-    found = [is_ok("cluster relaunch", "ACTIVE"), problem("Lambda concurrency", "nothing is reserved", "deploy")]
+    found = [
+        is_ok("cluster relaunch", "ACTIVE"),
+        problem("Lambda concurrency", "others can keep spot warnings and GitHub waiting", "deploy"),
+    ]
     monkeypatch.setattr("relaunch_cli.account_readers.diagnosis.make_checks", lambda _: found)
     monkeypatch.setattr(doctor, "_check_stack", lambda *_: [])
     ecs = SimpleNamespace(meta=SimpleNamespace(endpoint_url=endpoint))

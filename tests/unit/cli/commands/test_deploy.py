@@ -52,14 +52,15 @@ def test_a_no_removes_nothing():
 
 def test_a_removal_closes_the_stack_then_ends_its_jobs_then_deletes_it(monkeypatch):
     steps = []
-    for name in ("close", "drain", "delete"):
+    for name in ("close", "drain", "delete", "remove_rules"):
         step = f"relaunch_cli.deployment.uninstallation.Uninstallation.{name}"
         monkeypatch.setattr(step, lambda *_, name=name: steps.append(name))
     rules = {"UploadRulePrefix": "relaunch-relaunch-", "IntakeDeadLetterQueueArn": "arn:2"}
     create_stack("relaunch", STACK_OUTPUTS | rules)
 
     assert invoke("uninstall", "--yes").exit_code == 0
-    assert steps == ["close", "drain", "delete"]
+    # The stacks of capacity providers first.
+    assert steps == ["close", "drain", "delete", "remove_rules", "delete"]
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, typer.Abort])
