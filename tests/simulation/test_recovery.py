@@ -103,7 +103,11 @@ def time_to_save(way: Way, killed_at: int | None = None) -> tuple[float, range, 
 
     The steps are those from the warning to SIGTERM; the message is the one for the last moment.
     """
-    options = Options(without_faults=True, scenario=scenario_of(3, way), kill_at_step=killed_at)
+    options = Options(
+        without_faults=True,
+        scenario=scenario_of(3, way),
+        is_killed_at=lambda _step: account.runtime.steps == killed_at,
+    )
     account = SeedRun(3, options).account
     sent_at: list[int] = []
 
