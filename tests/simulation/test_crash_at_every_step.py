@@ -114,7 +114,8 @@ def test_no_kill_is_left_out() -> None:
 
 
 def test_a_function_is_killed_before_anything_and_after_each_write() -> None:
-    running, stopping = (("RUNNING", True, False, False),), (("STOPPING", True, False, False),)
+    running = (("RUNNING", True, False, False),)
+    stopping = (("STOPPING", True, False, False),)
     steps = (
         Step("reconcile#1", "dynamodb:load_due is sent", running, ()),
         Step("submit_job#2", "sqs:send_message is sent", running, ()),
