@@ -179,7 +179,7 @@ simulated-areas: environment ## The same, and docs/simulated-areas.md, which nam
 	@$(ENVIRONMENT)/python -m relaunch_local.simulation --seeds $(SEEDS) --areas docs/simulated-areas.md
 
 .PHONY: test-planted-bugs
-test-planted-bugs: environment ## Every planted bug, also those beyond one of each invariant, and every kill of a function (three minutes)
+test-planted-bugs: environment ## Every planted bug, also those beyond one of each invariant, and every kill of a function (minutes)
 	@$(ENVIRONMENT)/pytest -q -n $(WORKERS) tests/simulation/test_planted_bugs.py tests/simulation/test_crash_at_every_step.py
 
 .PHONY: planted-bugs
