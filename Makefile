@@ -179,8 +179,8 @@ simulated-areas: environment ## The same, and docs/simulated-areas.md, which nam
 	@$(ENVIRONMENT)/python -m relaunch_local.simulation --seeds $(SEEDS) --areas docs/simulated-areas.md
 
 .PHONY: test-planted-bugs
-test-planted-bugs: environment ## Every planted bug is found, also those beyond one of each invariant (two minutes)
-	@$(ENVIRONMENT)/pytest -q -n $(WORKERS) tests/simulation/test_planted_bugs.py
+test-planted-bugs: environment ## Every planted bug, also those beyond one of each invariant, and every kill of a function (minutes)
+	@$(ENVIRONMENT)/pytest -q -n $(WORKERS) tests/simulation/test_planted_bugs.py tests/simulation/test_crash_at_every_step.py
 
 .PHONY: planted-bugs
 planted-bugs: environment ## Look for the seeds that find the planted bugs, after the simulation draws other numbers

@@ -32,7 +32,7 @@ KEPT = "RELAUNCH_REFERENCE_DATA"
 # Opening it takes eight seconds of a processor, and more until its functions are warm.
 _IN_ONE_WORLD = ("tests/real/test_stories.py", "tests/real/test_local_world.py")
 # Each takes minutes, and its tests share nothing that takes long.
-_SHARED_OUT = ("tests/simulation/test_planted_bugs.py", "tests/simulation/test_crash_at_every_step.py")
+_SHARED_OUT = ("tests/simulation/test_planted_bugs.py",)
 _LONG = [
     Path(__file__).parents[1] / name
     for name in (

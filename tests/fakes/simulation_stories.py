@@ -8,6 +8,7 @@ from typing import Any
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.definition import GithubTrigger, ImageWait, JobDefinition, S3Trigger
 from relaunch.core.jobs.attempt import StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.ports import CapacityProviderOffer
@@ -75,9 +76,27 @@ class Ending:
     violations: tuple[str, ...]
 
 
-def run_story(story: Story, kill_at_step: int | None = None) -> tuple[Ending, tuple[str, ...]]:
+@dataclass(frozen=True)
+class Step:
+    """A step of a function: which invocation, what it does, and the jobs as they are then, with pending effects."""
+
+    invocation: str
+    doing: str
+    jobs: tuple[tuple[str, bool, bool, bool], ...]
+    """Of each its state, and whether it was warned, was interrupted and has failed."""
+    pending: tuple[str, ...]
+
+
+def run_story(story: Story, kill_at_step: int = 0) -> tuple[Ending, tuple[Step, ...]]:
     """Run a story; return its ending, and every step that its functions took until nothing was left to do."""
-    options = Options(without_faults=True, scenario=story.scenario(), kill_at_step=kill_at_step)
+    steps: list[Step] = []
+
+    def is_killed_at(step: str) -> bool:
+        if run.steps_until_idle == 0:
+            steps.append(step_in(run, step))
+        return run.account.runtime.steps == kill_at_step
+
+    options = Options(without_faults=True, scenario=story.scenario(), is_killed_at=is_killed_at)
     run = SeedRun(7, options)
     if story.action is not None:
         do_once(run, *story.action)
@@ -93,7 +112,20 @@ def run_story(story: Story, kill_at_step: int | None = None) -> tuple[Ending, tu
         )
         for job in sorted(invariants.jobs.values(), key=lambda job: job.job_id)
     )
-    return Ending(jobs, result.violations), tuple(run.account.runtime.visited[: run.steps_until_idle])
+    return Ending(jobs, result.violations), tuple(steps)
+
+
+def step_in(run: SeedRun, step: str) -> Step:
+    """Return a step that is taken now."""
+    jobs = [job for _, job in sorted(run.account.invariants.jobs.items())]
+    pending = sorted({type(effect).__name__ for job in jobs for effect in job.pending})
+    invocation, _, doing = step.partition(": ")
+    return Step(invocation, doing, tuple(map(_situation, jobs)), tuple(pending))
+
+
+def _situation(job: Job) -> tuple[str, bool, bool, bool]:
+    is_warned = job.attempt is not None and job.attempt.warned_at is not None
+    return str(job.state), is_warned, job.totals.interruptions > 0, job.totals.failures > 0
 
 
 def do_once(run: SeedRun, is_possible: Callable[[SeedRun], bool], action: Callable[[SeedRun], None]) -> None:

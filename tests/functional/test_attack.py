@@ -3,8 +3,6 @@
 import json
 import random
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +35,7 @@ from relaunch_local.attack import (
     roles,
     terminal,
 )
-from relaunch_local.attack.__main__ import SURFACES
+from relaunch_local.attack.__main__ import SURFACES, main
 from relaunch_local.attack.attempts import Attempt, attempt
 from relaunch_local.simulation.aws.template import read_stack
 from relaunch_local.templates.deployed import DeployedStacks
@@ -175,25 +173,27 @@ def test_what_takes_too_long_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> 
     assert found.misbehaviour == "took more than 0.05 s of processor time"
 
 
-def test_the_command_sends_the_files_of_a_folder_and_fails_where_something_misbehaves(tmp_path: Path) -> None:
+def test_the_command_sends_the_files_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "payloads").mkdir()
     (tmp_path / "payloads" / "push.json").write_bytes(b'{"ref": "\\ud800", "repository": {"full_name": []}}')
     (tmp_path / "payloads" / "noise").write_bytes(bytes(range(256)))
-    command = [
-        sys.executable,
-        "-m",
-        "relaunch_local.attack",
-        "--attempts",
-        "9",
-        "--only",
-        "forged signatures",
-        "--json",
-    ]
+    words = ["--attempts", "9", "--only", "forged signatures", "--json", "--corpus"]
 
-    result = subprocess.run([*command, "--corpus", tmp_path], check=True, capture_output=True, text=True)
+    assert main([*words, str(tmp_path)]) == 0
 
-    signatures, corpus = json.loads(result.stdout)["surfaces"]
+    signatures, corpus = json.loads(capsys.readouterr().out)["surfaces"]
     assert (signatures["tried"], signatures["misbehaved"]) == (9, [])
     assert (corpus["surface"], corpus["misbehaved"]) == ("corpus", [])
     assert corpus["tried"] > 30
-    assert subprocess.run([*command, "--corpus", tmp_path / "none"], check=False, capture_output=True).returncode == 2
+    with pytest.raises(SystemExit) as refused:
+        main([*words, str(tmp_path / "none")])
+    assert refused.value.code == 2
+
+
+def test_the_command_fails_where_something_misbehaves(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(SURFACES, "patterns", lambda _dice, _attempts: iter([Attempt("a pattern", "it came through")]))
+
+    assert main(["--only", "patterns"]) == 1
+    assert "a pattern\n  it came through" in capsys.readouterr().out

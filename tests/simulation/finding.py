@@ -91,9 +91,10 @@ def _broken_in(result: SeedResult) -> set[str]:
     return {match["invariant"] for match in found if match}
 
 
-def finds(bug: PlantedBug, seed: int) -> bool:
-    """Return whether a seed finds a bug that is planted now; it is run no further than to where it does."""
-    return bug.invariant in broken_invariants(seed, Options(until=bug.invariant))
+def finds(bug: PlantedBug, seed: int) -> tuple[bool, int]:
+    """Return whether a seed finds a bug that is planted now, and after how many steps; it is run no further."""
+    result = run_seed(seed, Options(until=bug.invariant))
+    return bug.invariant in _broken_in(result), result.steps
 
 
 def find_seed(name: str) -> tuple[int, int] | None:
@@ -101,9 +102,9 @@ def find_seed(name: str) -> tuple[int, int] | None:
     bug = next(bug for bug in BUGS if bug.name == name)
     with bug.world(), bug.plant():
         for seed in seeds_to_try(bug):
-            result = run_seed(seed, Options(until=bug.invariant))
-            if bug.invariant in _broken_in(result):
-                return seed, result.steps
+            is_found, steps = finds(bug, seed)
+            if is_found:
+                return seed, steps
     return None
 
 

@@ -3,7 +3,7 @@ from datetime import timedelta
 
 import pytest
 
-from relaunch_local.simulation import Options
+from relaunch_local.simulation import Options, recovery
 from relaunch_local.simulation.paid_time import IDLE_PARTS
 from relaunch_local.simulation.recovery import (
     PARTS,
@@ -16,6 +16,7 @@ from relaunch_local.simulation.recovery import (
     scenario_of,
 )
 from relaunch_local.simulation.run import SeedRun
+from simulation.planting import patched
 
 # The time that instances need, whatever Relaunch does.
 FROM_NOTHING = TIMING.scale_out + TIMING.boot + TIMING.registration + TIMING.pull
@@ -103,7 +104,11 @@ def time_to_save(way: Way, killed_at: int | None = None) -> tuple[float, range, 
 
     The steps are those from the warning to SIGTERM; the message is the one for the last moment.
     """
-    options = Options(without_faults=True, scenario=scenario_of(3, way), kill_at_step=killed_at)
+    options = Options(
+        without_faults=True,
+        scenario=scenario_of(3, way),
+        is_killed_at=lambda _step: account.runtime.steps == killed_at,
+    )
     account = SeedRun(3, options).account
     sent_at: list[int] = []
 
@@ -134,10 +139,11 @@ def test_an_offering_without_capacity_costs_seconds_with_ec2_fleet_and_minutes_w
 
 
 def test_the_percentiles_are_printed(capsys):
-    assert main(["--seeds", "20", "--json", "--way", "own_ready", "--way", "instance"]) == 0
+    with patched(recovery, _LEAST_SEEDS=10):
+        assert main(["--seeds", "10", "--json", "--way", "own_ready", "--way", "instance"]) == 0
 
     document = json.loads(capsys.readouterr().out)
-    assert document["seeds"] == 20
+    assert document["seeds"] == 10
     assert list(document["seconds"]) == [str(Way.INSTANCE), str(Way.OWN_READY)]
     for rows in document["seconds"].values():
         assert list(rows)[: len(PARTS)] == list(PARTS)

@@ -6,7 +6,7 @@ import json
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -69,7 +69,7 @@ class Tally:
     seconds: float = 0.0
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Run the command; return 1 if anything misbehaved."""
     parser = argparse.ArgumentParser(prog="python -m relaunch_local.attack", description=__doc__)
     parser.add_argument("--attempts", type=int, default=5_000, help="how many are made where they are drawn")
@@ -77,7 +77,7 @@ def main() -> int:
     parser.add_argument("--only", choices=SURFACES, action="append", help="one surface; may be repeated")
     parser.add_argument("--corpus", type=Path, help="a folder whose files are sent to every surface too")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     surfaces = {name: SURFACES[name] for name in arguments.only or SURFACES}
     if arguments.corpus:
         if not arguments.corpus.is_dir():

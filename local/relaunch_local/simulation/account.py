@@ -110,7 +110,7 @@ class SimulatedAccount(CheckedWrites):
         self.scenario = options.scenario or draw_scenario(self.chance)
         self.chance.intensity = self.scenario.intensity
         self.objects = ObjectStore()
-        self.runtime = Runtime(self.clock, self.chance, self.trace.line, kill_at_step=options.kill_at_step)
+        self.runtime = Runtime(self.clock, self.chance, self.trace.line, is_killed_at=options.is_killed_at)
         self.outages = Outages(self.clock, self.chance, self.scenario.outages + options.outages)
         self.calls = self.calls_type(self.runtime, self.chance, self.outages.fault_of)
         self._make_checks()

@@ -1,5 +1,6 @@
 """The options of a simulated run."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -11,17 +12,17 @@ from relaunch_local.simulation.scenario import Scenario
 class Options:
     """How a seed is run.
 
-    `allowed` limits the faults to those it names (for the shrinker). `kill_at_step` kills the function that takes this
-    step, counted from 1 over the whole run. `steps` ends the run after this number of steps, `until` with the first
-    violation of the invariant of this name. `dynamodb` uses the real adapter over an emulated table. `scenario` is used
-    instead of that drawn from the seed; `outages` come besides its own. `calm_limit` is how long after the last fault
-    every job must have ended.
+    `allowed` limits the faults to those it names (for the shrinker). `is_killed_at` is asked of each step, which its
+    function and what it does name, whether the function is killed there. `steps` ends the run after this number of
+    steps, `until` with the first violation of the invariant of this name. `dynamodb` uses the real adapter over an
+    emulated table. `scenario` is used instead of that drawn from the seed; `outages` come besides its own. `calm_limit`
+    is how long after the last fault every job must have ended.
     """
 
     trace: bool = False
     allowed: frozenset[str] | None = None
     without_faults: bool = False
-    kill_at_step: int | None = None
+    is_killed_at: Callable[[str], bool] | None = None
     steps: int | None = None
     until: str | None = None
     dynamodb: bool = False

@@ -78,8 +78,8 @@ class Runtime:
     trace: Callable[[str], None]
     current: Invocation | None = None
     steps: int = 0
-    kill_at_step: int | None = None
-    visited: list[str] = field(default_factory=list)
+    is_killed_at: Callable[[str], bool] | None = None
+    """Returns whether a function is killed at a step, which it is asked of each step."""
     _hub: greenlet = field(default_factory=getcurrent)
 
     def start(
@@ -111,8 +111,6 @@ class Runtime:
         if invocation is None:
             return
         self.steps += 1
-        if self.kill_at_step is not None:
-            self.visited.append(f"{invocation.function}#{invocation.number}: {doing}")
         self._kill_by_chance(invocation, doing)
         invocation.timer = self.clock.call_later(seconds, lambda: self._resume(invocation))
         self._hub.switch()
@@ -128,7 +126,7 @@ class Runtime:
     def _kill_by_chance(self, invocation: Invocation, doing: str) -> None:
         site = invocation.function
         note = f"#{invocation.number} {doing}"
-        if self.kill_at_step == self.steps:
+        if self.is_killed_at is not None and self.is_killed_at(f"{site}#{invocation.number}: {doing}"):
             invocation.kill_reason = "killed at this step"
         elif self.chance.strikes("function-killed", KILL_PROBABILITY, site=site, note=note):
             invocation.kill_reason = "killed"
