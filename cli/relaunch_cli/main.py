@@ -10,6 +10,6 @@ _COLLECTED_AFTER = 100_000
 def main() -> None:
     """Run the command."""
     gc.set_threshold(_COLLECTED_AFTER)
-    from relaunch_cli.app import run
+    from relaunch_cli.app import run  # noqa: PLC0415 - see above
 
     run()

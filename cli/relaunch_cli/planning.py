@@ -11,6 +11,7 @@ from pathlib import Path
 
 from relaunch.adapters.acs_driver_list import load_acs_drivers
 from relaunch.adapters.definition_file.ad_hoc_request import AdHocRequest, AdHocRequestError, Value, parse_request
+from relaunch.adapters.kubernetes.inspection import ClusterInspection
 from relaunch.adapters.offerings.bundled import (
     UnknownRegionError,
     bundled_snapshot,
@@ -29,12 +30,13 @@ from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings
 from relaunch.usecases.plan_jobs import Plan, in_zones, plan_jobs, plan_on, plan_on_kubernetes, with_fit, with_request
 from relaunch_cli import exit_codes
 from relaunch_cli.aws.configuration import configured_region
-from relaunch_cli.aws.connection import Connection
+from relaunch_cli.aws.connected import Connection
 from relaunch_cli.definition_files import parse_file, read_file
 from relaunch_cli.deployment.defaults import DEFAULTS
 from relaunch_cli.errors import CommandError, NotConnectedError, did_you_mean
 from relaunch_cli.first_quotas import with_first_quotas
 from relaunch_cli.lookup import load_definition
+from relaunch_cli.own_cluster import open_cluster
 from relaunch_cli.terminal import echo
 from relaunch_cli.views.plan import PlanBasis
 from relaunch_cli.views.screen import print_note, progress
@@ -52,9 +54,6 @@ def find_fits(plans: Sequence[Plan]) -> list[Plan]:
         CommandError: no plan is for Kubernetes.
         KubeconfigError, ForbiddenError: the nodes cannot be read.
     """
-    from relaunch.adapters.kubernetes.inspection import ClusterInspection
-    from relaunch_cli.own_cluster import open_cluster
-
     if not any(plan.definition.target.capabilities.runs_pods for plan in plans):
         raise CommandError("--fit is about the nodes of a cluster", "plan a definition with target ack or acs")
     with open_cluster(None, "") as cluster, progress("reading the nodes"):

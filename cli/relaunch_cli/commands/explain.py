@@ -4,8 +4,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from relaunch.core.jobs.state import JobState
+from relaunch.core.lifecycle.explanation import explain as explain_job
+from relaunch.usecases.count_waiting_jobs import count_waiting_jobs
+from relaunch_cli.job_checkpoints import load_checkpoints
+from relaunch_cli.job_machines import load_job_machines
+from relaunch_cli.job_nodes import find_node_fits
 from relaunch_cli.lookup import connect, load_history
 from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack
+from relaunch_cli.views.jobs import render_full_explanation
+from relaunch_cli.views.json_output.jobs import checkpoints_json, explanation_json
+from relaunch_cli.views.machine_progress import with_progress
+from relaunch_cli.views.node_fit import fits_json, render_fits
+from relaunch_cli.views.screen import print_json, print_result, progress
 
 if TYPE_CHECKING:
     from relaunch.core.jobs.job import Job
@@ -27,14 +38,6 @@ def explain(
 
     Also shows since when it waits, what you can change, its last events, and its newest selection.
     """
-    from relaunch.core.lifecycle.explanation import explain as explain_job
-    from relaunch_cli.job_checkpoints import load_checkpoints
-    from relaunch_cli.job_machines import load_job_machines
-    from relaunch_cli.job_nodes import find_node_fits
-    from relaunch_cli.views.jobs import render_full_explanation
-    from relaunch_cli.views.machine_progress import with_progress
-    from relaunch_cli.views.screen import print_json, print_result, progress
-
     deps = connect(context, stack).deps
     with progress("reading the job"):
         history = load_history(deps, job)
@@ -45,26 +48,18 @@ def explain(
     now = deps.clock.now()
     explanation = explain_job(history.job, now)
     if as_json:
-        from relaunch_cli.views.json_output.jobs import checkpoints_json, explanation_json
-        from relaunch_cli.views.node_fit import fits_json
-
         document = explanation_json(history, explanation, now, waiting, machines)
         print_json({**document, "checkpoints": checkpoints_json(history.job, saved), "nodes": fits_json(fits)})
     else:
         explanation = with_progress(explanation, history.job, machines, now, deps.limits.machines)
         print_result(render_full_explanation(history, explanation, now, saved, waiting, is_full=is_full))
         if fits:
-            from relaunch_cli.views.node_fit import render_fits
-
             print_result(render_fits(fits))
 
 
 def _count_waiting(job: "Job", deps: "Dependencies") -> "WaitingJobs | None":
     """Count the jobs that wait beside a waiting job, by the limit of its definition as it is now."""
-    from relaunch.core.jobs.state import JobState
-
     if job.state is not JobState.WAITING:
         return None
-    from relaunch.usecases.count_waiting_jobs import count_waiting_jobs
 
     return count_waiting_jobs(deps.definitions.load_definition(job.definition.name) or job.definition, deps)

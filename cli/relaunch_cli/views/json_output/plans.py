@@ -9,8 +9,8 @@ from relaunch.core.selection.selection import explain_rejection, explain_rows
 from relaunch.usecases.plan_jobs import Plan
 from relaunch_cli.views.json_output.definitions import accelerator_json
 from relaunch_cli.views.json_output.jobs import filters_json
+from relaunch_cli.views.json_output.json_time import JsonObject, json_time
 from relaunch_cli.views.json_output.machines import fleet_request_json
-from relaunch_cli.views.json_output.values import JsonObject, json_time
 from relaunch_cli.views.node_fit import fits_json
 from relaunch_cli.views.plan import PlanBasis, find_manifest
 from relaunch_cli.views.type_explanation import explain_type
