@@ -2,12 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from relaunch.adapters.kubernetes.inspection import ClusterInspection
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.kubernetes.rules import predict_job_fit
 from relaunch.ports import PortError
-from relaunch_cli.own_cluster import open_cluster
 
 if TYPE_CHECKING:
     from relaunch.core.kubernetes.node_fit import NodeFit
@@ -21,6 +19,8 @@ def find_node_fits(job: Job) -> "tuple[NodeFit, ...]":
 
     if predict_job_fit(job.definition, ()) is None:
         return ()
+    from relaunch.adapters.kubernetes.inspection import ClusterInspection  # noqa: PLC0415 - where a pod waits
+    from relaunch_cli.own_cluster import open_cluster  # noqa: PLC0415 - as above
 
     try:
         with open_cluster(None, "") as cluster:

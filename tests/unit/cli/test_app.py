@@ -25,10 +25,13 @@ IMPORTS_IN_FUNCTIONS = {
     "bugs.py": 1,
     "commands/ps.py": 3,
     "errors.py": 3,
+    "job_nodes.py": 2,
     "lookup.py": 1,
     "main.py": 1,
     "options.py": 1,
+    "planning.py": 4,
     "value_completions.py": 10,
+    "views/plan.py": 1,
     "views/screen.py": 1,
 }
 

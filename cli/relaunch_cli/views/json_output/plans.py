@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from relaunch.adapters.definition_file.ad_hoc_request import NAME
+from relaunch.adapters.definition_file.ad_hoc_name import NAME
 from relaunch.core.lifecycle.market_choice import MarketChoice
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.selection.selection import explain_rejection, explain_rows

@@ -11,7 +11,7 @@ from relaunch.core.jobs.state import JobState
 
 
 class RunDefinition(NamedTuple):
-    """What a definition says of its containers."""
+    """The target of a definition, and the container that it names."""
 
     target: Target
     container: str | None

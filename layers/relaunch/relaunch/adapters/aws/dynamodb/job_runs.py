@@ -31,7 +31,8 @@ def _read(item: Item, parse: Any) -> Any:
 
 
 def _job(body: Mapping[str, Any]) -> RunJob:
-    definition, revision = body["definition"], body["revision"]
+    definition = body["definition"]
+    revision = body["revision"]
     containers = tuple(RunContainer(each["name"]) for each in revision["containers"])
     return RunJob(
         body["job_id"],
@@ -43,8 +44,9 @@ def _job(body: Mapping[str, Any]) -> RunJob:
 
 
 def _run(body: Mapping[str, Any]) -> Run:
-    task_id, stop = body["placement"].get("task_id"), body.get("stop")
-    return Run(body["number"], task_id, RunStop(datetime.fromisoformat(stop["at"])) if stop else None)
+    stop = body.get("stop")
+    ended = RunStop(datetime.fromisoformat(stop["at"])) if stop else None
+    return Run(body["number"], body["placement"].get("task_id"), ended)
 
 
 def _time(text: str | None) -> datetime | None:
