@@ -8,113 +8,76 @@ import typer
 
 from relaunch_cli import exit_codes
 from relaunch_cli.bugs import DEBUG_VARIABLE, describe_bug
-from relaunch_cli.commands import dead_letters, definitions, github, local, notices, webhook
-from relaunch_cli.commands.acs_profile import acs_profile
-from relaunch_cli.commands.amis import amis
-from relaunch_cli.commands.apply import apply
-from relaunch_cli.commands.cancel import cancel
-from relaunch_cli.commands.completion import completion
-from relaunch_cli.commands.deploy import deploy
-from relaunch_cli.commands.doctor import doctor
-from relaunch_cli.commands.events import events
-from relaunch_cli.commands.explain import explain
-from relaunch_cli.commands.init import init
-from relaunch_cli.commands.logs import logs
-from relaunch_cli.commands.machines import machines
-from relaunch_cli.commands.open import open_
-from relaunch_cli.commands.plan import plan
-from relaunch_cli.commands.ps import ps
-from relaunch_cli.commands.retry import retry
-from relaunch_cli.commands.schema import schema
-from relaunch_cli.commands.show import show
-from relaunch_cli.commands.submit import submit
-from relaunch_cli.commands.uninstall import uninstall
-from relaunch_cli.commands.wait import wait
-from relaunch_cli.completions import COMPLETE_VARIABLE
-from relaunch_cli.errors import print_error, reports_errors
+from relaunch_cli.errors import print_error
+from relaunch_cli.lazy_commands import COMPLETE_VARIABLE, lazy_group
 from relaunch_cli.terminal import echo
+
+COMMANDS = {
+    "deploy": (
+        "deploy:deploy",
+        "Deploy Relaunch: what trainings need, what machines are launched with, and the application.",
+    ),
+    "init": ("init:init", "Set up the repository of a training, in which you are."),
+    "apply": ("apply:apply", "Validate the job definitions of FILE and register them."),
+    "plan": ("plan:plan", "Show where a job would run now, and why not elsewhere."),
+    "submit": ("submit:submit", "Submit a job and print its ID."),
+    "wait": ("wait:wait", "Wait until a job has ended, and show its progress."),
+    "retry": ("retry:retry", "Submit a job that goes on where another one ended, and print its ID."),
+    "ps": ("ps:ps", "List the open jobs, newest first; their costs include the running task."),
+    "show": ("show:show", "Show a job, its attempts, what it has saved and where, and who owns its definition now."),
+    "explain": ("explain:explain", "Explain what a job waits for and what happens next."),
+    "logs": ("logs:logs", "Print the logs of a job's tasks, all attempts in order."),
+    "cancel": ("cancel:cancel", "Cancel jobs."),
+    "machines": (
+        "machines:machines",
+        "List the machines that Relaunch requested from EC2 and that are not gone, newest first.",
+    ),
+    "events": ("events:events", "List recent events and their outcomes."),
+    "amis": ("amis:amis", "Show the ECS-optimized AMIs for GPU and Neuron instances."),
+    "acs-profile": (
+        "acs_profile:acs_profile",
+        "Show or set the driver that GPU pods of an ACS cluster get if they name none.",
+    ),
+    "doctor": (
+        "doctor:doctor",
+        "Check what an AWS account or a cluster needs for jobs, and say what to do about what it lacks.",
+    ),
+    "uninstall": (
+        "uninstall:uninstall",
+        "Remove a deployment: cancel its jobs, wait for its machines, delete its stacks, and say what is kept.",
+    ),
+    "schema": ("schema:schema", "Print the JSON Schema of definition files, for editors that complete and check keys."),
+    "completion": (
+        "completion:completion",
+        "Print a script with which a shell completes commands, options, job IDs and names of definitions.",
+    ),
+    "open": (
+        "open:open_",
+        "Open a job's task, log stream or instance in the AWS console, and print the links of all three.",
+    ),
+    "definitions": ("definitions:group", "List the registered job definitions; show or delete one."),
+    "dead-letters": ("dead_letters:group", "Inspect and redrive failed messages."),
+    "webhook": ("webhook:group", "Manage the secrets of the GitHub webhook."),
+    "notices": ("notices:group", "Manage the receivers of notices: Slack, e-mail and others."),
+    "github": ("github:group", "Let in repositories on GitHub."),
+    "local": ("local:group", "Push to the local world (`make local`), and cause faults in it."),
+}
+"""Where each command is, and the first line of its help: nothing of it is imported before it is called."""
 
 app = typer.Typer(
     name="relaunch",
+    cls=lazy_group(COMMANDS),
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (
-    deploy,
-    init,
-    apply,
-    plan,
-    submit,
-    wait,
-    retry,
-    ps,
-    show,
-    explain,
-    logs,
-    cancel,
-    machines,
-    events,
-    amis,
-    acs_profile,
-    doctor,
-    uninstall,
-    schema,
-    completion,
-):
-    app.command()(reports_errors(_command))
-app.command("open")(reports_errors(open_))
-
-_definitions = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
-_definitions.callback()(reports_errors(definitions.list_))
-_definitions.command()(reports_errors(definitions.show))
-_definitions.command()(reports_errors(definitions.delete))
-app.add_typer(_definitions, name="definitions")
-
-_dead_letters = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Inspect and redrive failed messages.")
-_dead_letters.command("list")(reports_errors(dead_letters.list_))
-_dead_letters.command()(reports_errors(dead_letters.show))
-_dead_letters.command()(reports_errors(dead_letters.redrive))
-_dead_letters.command()(reports_errors(dead_letters.drop))
-app.add_typer(_dead_letters, name="dead-letters")
-
-_webhook = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Manage the secrets of the GitHub webhook.")
-_webhook.command("list")(reports_errors(webhook.list_))
-_webhook.command()(reports_errors(webhook.add))
-_webhook.command()(reports_errors(webhook.rotate))
-_webhook.command()(reports_errors(webhook.remove))
-app.add_typer(_webhook, name="webhook")
-
-_notices = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Manage the receivers of notices: Slack, e-mail and others."
-)
-_notices.command("list")(reports_errors(notices.list_))
-_notices.command()(reports_errors(notices.add))
-_notices.command()(reports_errors(notices.remove))
-_notices.command("test")(reports_errors(notices.try_out))
-app.add_typer(_notices, name="notices")
-
-_github = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Let in repositories on GitHub.")
-_github.command("list")(reports_errors(github.list_))
-_github.command()(reports_errors(github.add))
-_github.command()(reports_errors(github.remove))
-app.add_typer(_github, name="github")
-
-_local = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Push to the local world (`make local`), and cause faults in it."
-)
-_local.command()(reports_errors(local.push))
-_local.command()(reports_errors(local.interrupt))
-_local.command()(reports_errors(local.terminate))
-_local.command("no-capacity")(reports_errors(local.no_capacity))
-app.add_typer(_local, name="local")
 
 
 def _show_version(*, is_wanted: bool) -> None:
     if is_wanted:
-        from importlib.metadata import version
+        from importlib.metadata import version  # noqa: PLC0415 - with --version only
 
         echo(f"relaunch {version('relaunch')}")
         raise typer.Exit
@@ -148,7 +111,7 @@ def _relaunch(
 def run() -> None:
     """Run the command that the arguments name."""
     if COMPLETE_VARIABLE in os.environ:
-        from typer.completion import get_completion_inspect_parameters
+        from typer.completion import get_completion_inspect_parameters  # noqa: PLC0415 - where a shell asks only
 
         get_completion_inspect_parameters()  # it registers the shells, too
     stdout = sys.stdout

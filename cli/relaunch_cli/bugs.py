@@ -23,7 +23,7 @@ def describe_bug(error: Exception) -> CommandError:
 
 def _write_report(error: Exception) -> str:
     """Write a traceback to a temporary file that only its owner can read; return its name, empty if it cannot be."""
-    from importlib.metadata import version
+    from importlib.metadata import version  # noqa: PLC0415 - of bugs only
 
     lines = [
         f"relaunch {version('relaunch')}, Python {platform.python_version()}, {platform.platform()}\n",

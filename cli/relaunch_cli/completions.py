@@ -10,10 +10,7 @@ import typer
 from relaunch_cli.lookup import connect
 
 if TYPE_CHECKING:
-    from relaunch.ports import Dependencies
-
-COMPLETE_VARIABLE = "_RELAUNCH_COMPLETE"
-"""The variable with which a shell asks what completes a line (Typer's form)."""
+    from relaunch_cli.aws.connected import Connection
 
 # A key was pressed: what is not there by then is not completed.
 _SECONDS = 3.0
@@ -36,26 +33,28 @@ def complete_definition(context: typer.Context, incomplete: str) -> Completions:
     return _complete(context, incomplete, _read_definitions)
 
 
-def _read_jobs(deps: "Dependencies") -> Completions:
-    summaries, _ = deps.jobs.list_jobs(_RECENT_JOBS)
+def _read_jobs(connection: "Connection") -> Completions:
+    summaries, _ = connection.jobs.list_jobs(_RECENT_JOBS)
     return [(summary.job_id, summary.state.value) for summary in summaries]
 
 
-def _read_definitions(deps: "Dependencies") -> Completions:
-    return [(each.name, each.task_definition) for each in deps.definitions.list_definitions()]
+def _read_definitions(connection: "Connection") -> Completions:
+    return [(each.name, each.task_definition) for each in connection.deps.definitions.list_definitions()]
 
 
 def _complete(
-    context: typer.Context, incomplete: str, read: "Callable[[Dependencies], Iterable[tuple[str, str]]]"
+    context: typer.Context, incomplete: str, read: "Callable[[Connection], Iterable[tuple[str, str]]]"
 ) -> Completions:
     """Return what can be read in time; an error completes nothing, and has no place to be shown."""
     found: Completions = []
 
     def run() -> None:
         try:
-            deps = connect(context, context.params.get("stack") or "").deps
+            connection = connect(context, context.params.get("stack") or "")
             found.extend(
-                each for each in read(deps) if each[0].startswith(incomplete) and all(map(_HARMLESS.fullmatch, each))
+                each
+                for each in read(connection)
+                if each[0].startswith(incomplete) and all(map(_HARMLESS.fullmatch, each))
             )
         except Exception:  # noqa: BLE001, S110 - see above
             pass

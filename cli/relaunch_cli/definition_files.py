@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from relaunch.adapters.definition_file.parser import DefinitionFileError, parse_definitions
+from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.core.definitions.ownership import Owner, repository_of
 from relaunch_cli.errors import CommandError
 from relaunch_cli.terminal import echo
 
@@ -14,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from relaunch.core.definitions.definition import JobDefinition
-    from relaunch.core.definitions.ownership import Owner
 
 # git only reads its own files here; a network file system may hang.
 _GIT_SECONDS = 10
@@ -60,9 +62,6 @@ def parse_file(
     Raises:
         CommandError: with the number of problems and their consequence.
     """
-    from relaunch.adapters.definition_file.parser import DefinitionFileError, parse_definitions
-    from relaunch.adapters.offerings.bundled import load_catalogue
-
     try:
         return parse_definitions(text, str(file), load_catalogue(), registered)
     except DefinitionFileError as error:
@@ -78,8 +77,6 @@ def find_owner(file: Path, caller: str) -> "Owner":
     The repository is that of git's remote `origin`; without git, a repository or a remote of that name it is empty.
     A pipe has the name that it was given by, like `stdin`, which is the name of standard input, too.
     """
-    from relaunch.core.definitions.ownership import Owner, repository_of
-
     if file == STDIN:
         return Owner("", "stdin", caller)
     path = file.resolve()

@@ -49,7 +49,7 @@ class NotConnectedError(CommandError):
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a hint with the known names nearest to `name`; empty when none is near."""
-    from relaunch.core.offerings.instance_types import nearest_names
+    from relaunch.core.offerings.instance_types import nearest_names  # noqa: PLC0415 - of errors only
 
     near = nearest_names(name, known)
     return f"did you mean {' or '.join(near)}?" if near else ""
@@ -75,7 +75,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _explain_botocore_error(error: BaseException) -> CommandError:
-    from botocore import exceptions
+    from botocore import exceptions  # noqa: PLC0415 - it is imported where there is such an error
 
     if isinstance(error, exceptions.ClientError):
         return _explain_client_error(error)
@@ -105,7 +105,7 @@ def _explain_botocore_error(error: BaseException) -> CommandError:
 
 
 def _explain_client_error(error: "ClientError") -> CommandError:
-    from relaunch.adapters.aws.errors import error_code, is_throttled
+    from relaunch.adapters.aws.errors import error_code, is_throttled  # noqa: PLC0415 - as above
 
     code = error_code(error)
     call = error.operation_name

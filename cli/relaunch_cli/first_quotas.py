@@ -7,14 +7,18 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from botocore.exceptions import BotoCoreError
+
+from relaunch.adapters.aws.service_quotas import Ec2Quotas
 from relaunch.core.offerings.quotas import quota_of
 from relaunch.core.offerings.snapshot import SnapshotPart
 from relaunch.core.selection.selection import Selection
+from relaunch.ports import PortError
 from relaunch.usecases.plan_jobs import Plan
 
 if TYPE_CHECKING:
     from relaunch.ports import Dependencies
-    from relaunch_cli.aws.connection import Connection
+    from relaunch_cli.aws.connected import Connection
 
 
 def with_first_quotas(plans: Sequence[Plan], deps: "Dependencies", connection: "Connection") -> list[Plan]:
@@ -34,10 +38,6 @@ def with_first_quotas(plans: Sequence[Plan], deps: "Dependencies", connection: "
 
 
 def _read(codes: Sequence[str], connection: "Connection") -> Mapping[str, float]:
-    from botocore.exceptions import BotoCoreError
-
-    from relaunch.adapters.aws.service_quotas import Ec2Quotas
-    from relaunch.ports import PortError
 
     try:
         return Ec2Quotas(connection.account.client("service-quotas")).vcpu_quotas(codes)

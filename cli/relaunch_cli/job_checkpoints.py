@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from relaunch.ports import PortError
+from relaunch.usecases.find_checkpoints import newest_of
+
 if TYPE_CHECKING:
     from relaunch.core.jobs.job import Job
     from relaunch.core.jobs.progress import SavedCheckpoint
@@ -23,9 +26,6 @@ class JobCheckpoints:
 
 def load_checkpoints(job: "Job", checkpoints: "CheckpointSource") -> JobCheckpoints:
     """Return what a job has saved; of one that may not be read, why."""
-    from relaunch.ports import PortError
-    from relaunch.usecases.find_checkpoints import newest_of
-
     unusable: list[str] = []
     try:
         newest = newest_of(job, checkpoints, unusable.append)

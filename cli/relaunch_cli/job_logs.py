@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from relaunch.core.jobs.attempt import Attempt
+    from relaunch.core.jobs.runs import JobRuns, Run
     from relaunch.ports import JobHistory
 
 # The awslogs driver sends its buffer every five seconds: this long after the end of its task a stream is complete.
@@ -86,7 +87,7 @@ class JobLogs:
         self._complete: set[str] = set()
         self._destinations: dict[str, LogDestination] = {}
 
-    def read(self, history: "JobHistory", now: datetime) -> Iterator[LogLine]:
+    def read(self, history: "JobHistory | JobRuns", now: datetime) -> Iterator[LogLine]:
         """Yield the new lines of all attempts, in order."""
         for attempt, task_arn in self._attempts(history):
             if task_arn not in self._complete:
@@ -94,7 +95,7 @@ class JobLogs:
                 if attempt.stop is not None and now - attempt.stop.at > DELIVERY_LAG:
                     self._complete.add(task_arn)
 
-    def tail(self, history: "JobHistory", count: int) -> list[LogLine]:
+    def tail(self, history: "JobHistory | JobRuns", count: int) -> list[LogLine]:
         """Return the newest lines of all attempts, at most `count`, in order; `read` yields those after them."""
         lines: list[LogLine] = []
         newest_first = reversed(list(self._attempts(history)))
@@ -107,7 +108,7 @@ class JobLogs:
             lines = [LogLine(attempt.number, event.at, event.message) for event in events] + lines
         return lines
 
-    def _attempts(self, history: "JobHistory") -> "Iterator[tuple[Attempt, str]]":
+    def _attempts(self, history: "JobHistory | JobRuns") -> "Iterator[tuple[Attempt | Run, str]]":
         """Yield the attempts to read that have a task, with its ARN."""
         for attempt in history.attempts:
             if attempt.task_id and self._only in (None, attempt.number):
@@ -119,7 +120,7 @@ class JobLogs:
         destination = self._destinations[revision_arn]
         return destination, destination.stream(self._container, task_arn)
 
-    def _read_attempt(self, attempt: "Attempt", task_arn: str, revision_arn: str) -> Iterator[LogLine]:
+    def _read_attempt(self, attempt: "Attempt | Run", task_arn: str, revision_arn: str) -> Iterator[LogLine]:
         destination, stream = self._find_stream(task_arn, revision_arn)
         while True:
             token = self._tokens.get(task_arn)
@@ -132,7 +133,10 @@ class JobLogs:
 
 
 def follow_logs(
-    logs: JobLogs, load: Callable[[], "JobHistory"], clock: Callable[[], datetime], pause: Callable[[float], None]
+    logs: JobLogs,
+    load: Callable[[], "JobHistory | JobRuns"],
+    clock: Callable[[], datetime],
+    pause: Callable[[float], None],
 ) -> Iterator[LogLine]:
     """Yield lines as they arrive, across relaunches, until the job has ended and its log is complete."""
     while True:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
+from relaunch.core.kubernetes.rules import predict_job_fit
 from relaunch.ports import PortError
 
 if TYPE_CHECKING:
@@ -15,12 +16,11 @@ def find_node_fits(job: Job) -> "tuple[NodeFit, ...]":
     is_placed = job.attempt is not None and job.attempt.node is not None
     if job.state is not JobState.LAUNCHING or is_placed:
         return ()
-    from relaunch.core.kubernetes.rules import predict_job_fit
 
     if predict_job_fit(job.definition, ()) is None:
         return ()
-    from relaunch.adapters.kubernetes.inspection import ClusterInspection
-    from relaunch_cli.own_cluster import open_cluster
+    from relaunch.adapters.kubernetes.inspection import ClusterInspection  # noqa: PLC0415 - where a pod waits
+    from relaunch_cli.own_cluster import open_cluster  # noqa: PLC0415 - as above
 
     try:
         with open_cluster(None, "") as cluster:

@@ -12,7 +12,7 @@ from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.explanation import explain, time_left
 from relaunch.ports import Dependencies, TransientError
 from relaunch_cli import exit_codes
-from relaunch_cli.aws.connection import Connection
+from relaunch_cli.aws.connected import Connection
 from relaunch_cli.lookup import load_history, load_job
 from relaunch_cli.views.formatting import format_duration, format_time
 from relaunch_cli.views.jobs import describe_entry

@@ -29,7 +29,7 @@ def parse_age(text: str) -> timedelta:
     Raises:
         CommandError: it is no time.
     """
-    from relaunch.adapters.definition_file.values import parse_duration
+    from relaunch.adapters.definition_file.values import parse_duration  # noqa: PLC0415 - with --since only
 
     try:
         return parse_duration(text)

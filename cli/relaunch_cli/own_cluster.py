@@ -4,12 +4,13 @@ import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from relaunch.adapters.kubernetes.api.client import KubernetesClient
+from relaunch.adapters.kubernetes.api.client import KubernetesClient
+from relaunch.adapters.kubernetes.api.connection import Connection
+from relaunch.adapters.kubernetes.own_kubeconfig import read_own_kubeconfig
 
 Kubeconfig = Annotated[
     Path | None, typer.Option("--kubeconfig", metavar="FILE", help="Kubeconfig; $KUBECONFIG or ~/.kube/config else.")
@@ -24,10 +25,6 @@ def open_cluster(kubeconfig: Path | None, context: str, namespace: str = "") -> 
     Raises:
         KubeconfigError: the kubeconfig cannot be read, or cannot be used.
     """
-    from relaunch.adapters.kubernetes.api.client import KubernetesClient
-    from relaunch.adapters.kubernetes.api.connection import Connection
-    from relaunch.adapters.kubernetes.own_kubeconfig import read_own_kubeconfig
-
     access = read_own_kubeconfig(os.environ, Path.home(), kubeconfig, context)
     with closing(KubernetesClient(Connection(lambda: access, namespace))) as client:
         yield client

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from relaunch.adapters.acs_driver_list import load_acs_drivers
-from relaunch.adapters.definition_file.ad_hoc_request import AdHocRequest, AdHocRequestError, Value, parse_request
 from relaunch.adapters.offerings.bundled import (
     UnknownRegionError,
     bundled_snapshot,
@@ -29,8 +29,7 @@ from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings
 from relaunch.usecases.plan_jobs import Plan, in_zones, plan_jobs, plan_on, plan_on_kubernetes, with_fit, with_request
 from relaunch_cli import exit_codes
 from relaunch_cli.aws.configuration import configured_region
-from relaunch_cli.aws.connection import Connection
-from relaunch_cli.definition_files import parse_file, read_file
+from relaunch_cli.aws.connected import Connection
 from relaunch_cli.deployment.defaults import DEFAULTS
 from relaunch_cli.errors import CommandError, NotConnectedError, did_you_mean
 from relaunch_cli.first_quotas import with_first_quotas
@@ -38,6 +37,9 @@ from relaunch_cli.lookup import load_definition
 from relaunch_cli.terminal import echo
 from relaunch_cli.views.plan import PlanBasis
 from relaunch_cli.views.screen import print_note, progress
+
+if TYPE_CHECKING:
+    from relaunch.adapters.definition_file.ad_hoc_request import AdHocRequest, Value
 
 # The region whose on-demand prices are bundled, and the one with the most types.
 _OFFLINE_REGION = "us-east-1"
@@ -52,11 +54,11 @@ def find_fits(plans: Sequence[Plan]) -> list[Plan]:
         CommandError: no plan is for Kubernetes.
         KubeconfigError, ForbiddenError: the nodes cannot be read.
     """
-    from relaunch.adapters.kubernetes.inspection import ClusterInspection
-    from relaunch_cli.own_cluster import open_cluster
-
     if not any(plan.definition.target.capabilities.runs_pods for plan in plans):
         raise CommandError("--fit is about the nodes of a cluster", "plan a definition with target ack or acs")
+    from relaunch.adapters.kubernetes.inspection import ClusterInspection  # noqa: PLC0415 - with --fit only
+    from relaunch_cli.own_cluster import open_cluster  # noqa: PLC0415 - as above
+
     with open_cluster(None, "") as cluster, progress("reading the nodes"):
         nodes = ClusterInspection(cluster).gpu_nodes()
     fitted = [with_fit(plan, nodes) for plan in plans]
@@ -94,7 +96,7 @@ class Planner:
             for each in definitions
         ]
 
-    def plan_request(self, request: AdHocRequest) -> list[Plan]:
+    def plan_request(self, request: "AdHocRequest") -> list[Plan]:
         """Plan a job that options describe."""
         options = request.definition.purchase.options
         available = self._bundled_offerings() if self.deps is None else load_offerings(self.deps, options=options)
@@ -220,12 +222,14 @@ def _check_zones(planner: Planner) -> None:
             raise CommandError(f"nothing is offered in zone {zone!r}", hint)
 
 
-def plan_options(options: Mapping[str, Value], find: Callable[[], Planner]) -> tuple[PlanBasis, list[Plan]]:
+def plan_options(options: "Mapping[str, Value]", find: Callable[[], Planner]) -> tuple[PlanBasis, list[Plan]]:
     """Plan a job that options describe.
 
     Raises:
         CommandError: the options are invalid; all problems but the last are printed.
     """
+    from relaunch.adapters.definition_file.ad_hoc_request import AdHocRequestError, parse_request  # noqa: PLC0415 - with options only
+
     try:
         request = parse_request(options, load_catalogue())
     except AdHocRequestError as error:
@@ -261,6 +265,8 @@ def plan_file(file: Path, find: Callable[[], Planner]) -> tuple[PlanBasis, list[
     Raises:
         CommandError: the file has problems.
     """
+    from relaunch_cli.definition_files import parse_file, read_file  # noqa: PLC0415 - of files only
+
     text = read_file(file)
     definitions = parse_file(text, file, consequence=_CONSEQUENCE)
     planner = find()

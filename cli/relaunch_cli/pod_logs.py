@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
+from relaunch.adapters.kubernetes.api.errors import NotFoundError
+from relaunch.adapters.kubernetes.labels import select_tasks
 from relaunch_cli.job_logs import LogDestination, LogEvent
 
 if TYPE_CHECKING:
@@ -37,9 +39,6 @@ class PodLogs:
     def read(
         self, destination: LogDestination, stream: str, token: str | None, since: datetime | None = None
     ) -> tuple[list[LogEvent], str | None]:
-        from relaunch.adapters.kubernetes.api.errors import NotFoundError
-        from relaunch.adapters.kubernetes.labels import select_tasks
-
         selector = select_tasks(self._stack, [stream.rsplit("/", 1)[-1]])
         names = [pod.metadata.name for page in self._pods.list_pods(selector) for pod in page]
         start = _read_time(token) if token else since

@@ -3,14 +3,13 @@
 What is refused is shown, but for what was asked for, which is secret; the message says what to give instead.
 """
 
+import difflib
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from relaunch.adapters.notices.configuration import KINDS, is_receiver_name
+from relaunch.core.definitions.notice_routes import NoticeKind
 from relaunch_cli.errors import CommandError
-
-if TYPE_CHECKING:
-    from relaunch.core.definitions.notice_routes import NoticeKind
 
 _MOST_MINUTES = 14 * 24 * 60  # as adapters.notices.configuration
 _NEED_ANOTHER = {
@@ -31,8 +30,6 @@ _ADDRESSES = {
 
 def check_kind(kind: str) -> None:
     """Refuse what is no kind of receiver."""
-    from relaunch.adapters.notices.configuration import KINDS
-
     if kind in KINDS:
         return
     lower = kind.lower()
@@ -43,8 +40,6 @@ def check_kind(kind: str) -> None:
 
 def check_name(name: str) -> None:
     """Refuse what is no name of a receiver."""
-    from relaunch.adapters.notices.configuration import is_receiver_name
-
     if not is_receiver_name(name):
         raise CommandError(f"{name!r} is no name of a receiver", "up to 40 of a-z, 0-9 and -, a letter first: team-ml")
 
@@ -55,8 +50,6 @@ def read_kinds(texts: Sequence[str]) -> "list[NoticeKind]":
 
 
 def _read_kind(text: str) -> "NoticeKind":
-    from relaunch.core.definitions.notice_routes import NoticeKind
-
     kinds = [kind.value for kind in NoticeKind]
     if text in kinds:
         return NoticeKind(text)
@@ -122,6 +115,4 @@ def _hint_of(kind: str) -> str:
 
 
 def _nearest(text: str, known: Sequence[str]) -> str:
-    import difflib
-
     return next(iter(difflib.get_close_matches(text, known, 1)), "")

@@ -16,7 +16,7 @@ from relaunch.usecases.submit_job import (
     WaitingLimitReachedError,
 )
 from relaunch_cli import exit_codes
-from relaunch_cli.aws.connection import Connection
+from relaunch_cli.aws.connected import Connection
 from relaunch_cli.errors import CommandError
 from relaunch_cli.job_progress import exit_code_of, wait_for_job
 from relaunch_cli.views.json_output.jobs import job_json

@@ -17,7 +17,7 @@ from fakes.builders import (
     make_timeline_entry,
 )
 from fakes.stored_machines import change, follow, make_claim, make_gone, make_machine, save
-from relaunch.core.jobs.attempt import PlacementState
+from relaunch.core.jobs.attempt import PlacementState, Stop, StopKind
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
@@ -85,6 +85,21 @@ class TestSaving:
         history = history_of(store, job)
         assert history.job == job
         assert history.attempts == tuple(attempts)
+
+    def test_the_tasks_of_a_job_are_those_of_its_attempts(self, store: JobStore) -> None:
+        job = create(store, make_job())
+        ended = replace(make_running_attempt(1), stop=Stop(StopKind.INTERRUPTION, NOW))
+        for attempt in (ended, make_running_attempt(2)):
+            job = store.save_job(Decision(replace(job, attempt=attempt), (make_timeline_entry(),)))
+
+        runs = store.load_runs(job.job_id)
+
+        assert runs is not None
+        assert (runs.job.job_id, runs.job.state, runs.job.ended_at) == (job.job_id, job.state, job.ended_at)
+        assert runs.job.definition == (job.definition.target, job.definition.container)
+        assert runs.job.revision == (job.revision.arn, tuple((each.name,) for each in job.revision.containers))
+        assert runs.attempts == ((1, ended.task_id, (NOW,)), (2, job.current_attempt.task_id, None))
+        assert store.load_runs("resnet") is None
 
     def test_a_job_that_lays_its_attempt_aside_is_loaded_without_one(self, store: JobStore) -> None:
         job = store.save_job(Decision(replace(create(store, make_job()), attempt=make_attempt())))

@@ -1,6 +1,7 @@
 """What the command connects to in tests: a stack of fakes, or one that CloudFormation describes."""
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -126,7 +127,8 @@ def invoke(*arguments: str, session: "CliSession | None" = None, columns: int = 
 
     With `columns` its output is a terminal of that width, whose control sequences are left out, else a pipe.
     """
-    environment = {"NO_COLOR": "1"}
+    # No file can be there: nothing is kept from one run to the next.
+    environment = {"NO_COLOR": "1", "XDG_CACHE_HOME": f"{os.devnull}/cache"}
     if columns:
         environment |= {"COLUMNS": str(columns), "TTY_COMPATIBLE": "1", "TTY_INTERACTIVE": "0"}
     result = testing.CliRunner().invoke(app, list(arguments), obj=session, env=environment, input=answer)

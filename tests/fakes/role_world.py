@@ -145,6 +145,8 @@ class RoleWorld:
             client=lambda service, **_: _Client(self, caller, service),
             get_available_regions=lambda *_, **__: [REGION],
             get_partition_for_region=lambda _region: "aws",
+            # Nothing is kept for a caller without an access key.
+            get_credentials=lambda: None,
         )
 
     def authorize(self, permission: Permission) -> bool:
@@ -252,6 +254,8 @@ class RoleWorld:
 
 class _Client:
     """A client of boto3, as far as functions use one."""
+
+    meta = SimpleNamespace(endpoint_url="")
 
     def __init__(self, world: RoleWorld, function: str, service: str) -> None:
         self._world = world

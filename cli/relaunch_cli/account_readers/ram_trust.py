@@ -5,6 +5,8 @@ What it would give is thrown away, and nothing is changed.
 
 from collections.abc import Iterator, Mapping
 
+from relaunch.adapters.alibaba.answers import RefusedError
+from relaunch.adapters.alibaba.ram_role import AUDIENCE, RamRole, RamSignIn
 from relaunch.adapters.aws.web_identity import WebIdentity
 from relaunch.core.checks import Check
 from relaunch.ports import PermanentError
@@ -26,8 +28,6 @@ def check_ram_trust(outputs: Mapping[str, str], calls: AccountCalls) -> Iterator
     if not (role_arn and provider_arn and region):
         return
     # Imported here: httpx is only needed with a cluster of Alibaba Cloud, and takes a moment.
-    from relaunch.adapters.alibaba.answers import RefusedError
-    from relaunch.adapters.alibaba.ram_role import AUDIENCE, RamRole, RamSignIn
 
     try:
         token = WebIdentity(calls.client("sts"), AUDIENCE).issue_token()

@@ -4,6 +4,9 @@ import os
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import boto3
+from botocore.config import Config
+
 from relaunch_cli import exit_codes
 from relaunch_cli.aws.regions import check_partition
 from relaunch_cli.errors import REGION_HINT, CommandError
@@ -22,7 +25,6 @@ class AwsAccount:
     def _session(self) -> "boto3.Session":
         if self._given is not None:
             return self._given
-        import boto3
 
         # boto3 itself reads AWS_DEFAULT_REGION and the profile only.
         session = boto3.Session(region_name=os.environ.get("AWS_REGION") or None)
@@ -51,8 +53,6 @@ class AwsAccount:
 
     def client(self, service: str) -> Any:
         """Return a client, which tries again what was throttled or not answered."""
-        from botocore.config import Config
-
         config = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 4})
         make: Any = self._session.client
         return make(service, config=config)

@@ -5,14 +5,12 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from relaunch_cli import exit_codes
-from relaunch_cli.aws.ami_source import AmiSource
 from relaunch_cli.aws.configuration import configuration_files, configured_region
 from relaunch_cli.aws.regions import check_partition, check_region
 from relaunch_cli.errors import CREDENTIALS_HINT, REGION_HINT, CommandError, NotConnectedError
-from relaunch_cli.job_logs import LogSource
 
 if TYPE_CHECKING:
     import boto3
@@ -23,148 +21,15 @@ if TYPE_CHECKING:
     from relaunch.settings import Settings
     from relaunch_cli.account_readers.diagnosis import StackAccess
     from relaunch_cli.aws.account import AwsAccount
+    from relaunch_cli.aws.ami_source import AmiSource
     from relaunch_cli.aws.local_world import LocalControls
     from relaunch_cli.aws.notices import StackNotices
     from relaunch_cli.aws.webhook_secret import WebhookSecretStore
+    from relaunch_cli.job_logs import LogSource
 
 _OTHER_STACK_HINT = "is it a stack of Relaunch, completely deployed, and not older than this command?"
 _WEBHOOK_OUTPUTS = ("WebhookUrl", "WebhookSecretArn", "WebhookPreviousSecretHours")
 _UPLOAD_OUTPUTS = ("UploadRulePrefix", "IntakeDeadLetterQueueArn")
-
-
-class Connection(Protocol):
-    """What commands need from the outside; tests have a connection of their own."""
-
-    @property
-    def deps(self) -> "Dependencies":
-        """Return the dependencies of the stack's use cases.
-
-        Raises:
-            CommandError: it is not a stack of Relaunch.
-            NotConnectedError: there is no such stack, no region, or no credentials.
-        """
-
-    @property
-    def all_types(self) -> "Dependencies":
-        """Return the same dependencies with every instance type of the region on offer: for planning only.
-
-        Raises:
-            CommandError: as `deps`.
-        """
-
-    @property
-    def without_stack(self) -> "OfferingSource":
-        """Return what the region in use offers, for planning where there is no stack."""
-        ...
-
-    @property
-    def jobs(self) -> "JobListing":
-        """Return the list of the stack's jobs, which takes less time to import than `deps`.
-
-        Raises:
-            CommandError: as `deps`.
-        """
-        ...
-
-    def now(self) -> datetime:
-        """Return the current time, aware, in UTC."""
-        ...
-
-    @property
-    def logs(self) -> LogSource:
-        """Return the source of the logs of tasks on ECS."""
-
-    @property
-    def pod_logs(self) -> LogSource:
-        """Return the source of the logs of tasks on Kubernetes, by the caller's kubeconfig.
-
-        Raises:
-            CommandError: as `deps`.
-        """
-        ...
-
-    def amis(self, region: str) -> AmiSource:
-        """Return the source of a region's recommended images; empty: the region in use.
-
-        Raises:
-            CommandError: there is no such region.
-        """
-
-    @property
-    def dead_letters(self) -> "DeadLetters":
-        """Return the stack's dead-letter queues.
-
-        Raises:
-            CommandError: as `deps`.
-        """
-
-    @property
-    def caller(self) -> str:
-        """Return the ARN of whose credentials these are, as core.definitions.ownership.caller_of has it.
-
-        GetCallerIdentity needs no permission (API reference of AWS STS).
-        """
-
-    @property
-    def upload_rules(self) -> "UploadRules":
-        """Return the rules of EventBridge that send uploads to the stack.
-
-        Raises:
-            CommandError: as `deps`.
-        """
-        ...
-
-    @property
-    def schedules(self) -> "Schedules":
-        """Return the schedules of EventBridge Scheduler that start jobs.
-
-        Raises:
-            CommandError: as `deps`.
-        """
-        ...
-
-    @property
-    def webhook(self) -> "WebhookSecretStore":
-        """Return where the secrets of the webhook are stored.
-
-        Raises:
-            CommandError: as `deps`.
-        """
-        ...
-
-    @property
-    def notices(self) -> "StackNotices":
-        """Return the receivers of notices; raises CommandError as `deps`, or if the stack sends none."""
-        ...
-
-    @property
-    def account(self) -> "AwsAccount":
-        """Return the account and the region in use.
-
-        Raises:
-            NotConnectedError: no region is set.
-        """
-
-    @property
-    def access(self) -> "StackAccess":
-        """Return what the checks of an account need of the stack.
-
-        Raises:
-            CommandError: as `deps`.
-        """
-        ...
-
-    @property
-    def local_world(self) -> "LocalControls":
-        """Return the controls of the local world."""
-        ...
-
-    def check_watched(self, definitions: "Sequence[JobDefinition]") -> "Sequence[Check]":
-        """Check that what the triggers of definitions watch is there, and tells of itself; as `doctor` does."""
-        ...
-
-    def pause(self, seconds: float) -> None:
-        """Sleep between two polls."""
 
 
 class AwsConnection:
@@ -208,14 +73,21 @@ class AwsConnection:
 
     @cached_property
     def jobs(self) -> "JobListing":
-        name = self._outputs().get("TableName")
-        if name is None:
-            raise self._other_stack("output TableName is missing")
+        self._require_region()
         from relaunch.adapters.aws.client_config import CLIENT_CONFIG
         from relaunch.adapters.aws.dynamodb.job_listing import DynamoDbJobListing
         from relaunch.adapters.aws.dynamodb.table import JobsTable
+        from relaunch_cli.aws.table_names import KeptTableListing, TableNames, cache_folder
 
-        return DynamoDbJobListing(JobsTable(self._session.client("dynamodb", config=CLIENT_CONFIG), name))
+        client = self._session.client("dynamodb", config=CLIENT_CONFIG)
+        names = TableNames(self._session, self._stack, client.meta.endpoint_url, cache_folder())
+        return KeptTableListing(names, self._table_name, lambda name: DynamoDbJobListing(JobsTable(client, name)))
+
+    def _table_name(self) -> str:
+        name = self._outputs().get("TableName")
+        if name is None:
+            raise self._other_stack("output TableName is missing")
+        return name
 
     def now(self) -> datetime:
         return datetime.now(UTC)
@@ -235,20 +107,20 @@ class AwsConnection:
         return CommandError(f"stack {self._stack!r}: {problem}", _OTHER_STACK_HINT, exit_codes.NOT_FOUND)
 
     @cached_property
-    def logs(self) -> LogSource:
+    def logs(self) -> "LogSource":
         from relaunch_cli.aws.cloudwatch_logs import CloudWatchLogs
 
         return CloudWatchLogs(self._session)
 
     @cached_property
-    def pod_logs(self) -> LogSource:
+    def pod_logs(self) -> "LogSource":
         settings = self._settings
         from relaunch.bootstrap import open_own_cluster
         from relaunch_cli.pod_logs import PodLogs
 
         return PodLogs(open_own_cluster(settings), settings.machines.stack)
 
-    def amis(self, region: str) -> AmiSource:
+    def amis(self, region: str) -> "AmiSource":
         from relaunch.adapters.aws.ami_parameters import SsmAmis
 
         chosen = region or self._session.region_name
@@ -350,13 +222,10 @@ class AwsConnection:
         time.sleep(seconds)
 
     def _outputs(self) -> Mapping[str, str]:
-        if not (self._region or configured_region() or configuration_files()):
-            raise _no_region()
+        self._require_region()
         from botocore.config import Config
         from botocore.exceptions import ClientError, NoCredentialsError
 
-        if not self._session.region_name:
-            raise _no_region()
         config = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 2})
         try:
             client = self._session.client("cloudformation", config=config)
@@ -377,6 +246,12 @@ class AwsConnection:
             message = f"the stack {self._stack!r} is being removed"
             raise CommandError(message, "its jobs are cancelled, and it takes no more", exit_codes.NOT_FOUND)
         return {each["OutputKey"]: each["OutputValue"] for each in stack.get("Outputs", [])}
+
+    def _require_region(self) -> None:
+        # Looked for before boto3 is imported.
+        is_configured = self._region or configured_region() or configuration_files()
+        if not is_configured or not self._session.region_name:
+            raise _no_region()
 
 
 def _no_region() -> NotConnectedError:

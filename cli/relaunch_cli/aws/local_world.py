@@ -7,6 +7,10 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.httpsession import URLLib3Session
+
 from relaunch_cli import exit_codes
 from relaunch_cli.errors import CREDENTIALS_HINT, CommandError
 from relaunch_cli.loopback import is_loopback
@@ -37,10 +41,6 @@ class LocalWorld:
         self._session = session
 
     def control(self, name: str, arguments: Mapping[str, object]) -> Any:
-        from botocore.auth import SigV4Auth
-        from botocore.awsrequest import AWSRequest
-        from botocore.httpsession import URLLib3Session
-
         meta = self._session.client("ecs").meta
         if not is_loopback(meta.endpoint_url):
             raise CommandError(f"this is for the local world, and ECS is at {meta.endpoint_url}", _HINT)

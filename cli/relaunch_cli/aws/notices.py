@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from relaunch.adapters.aws.receiver_parameters import SsmReceivers
+from relaunch.adapters.notices.receivers import ReceiverMaker
+from relaunch.bootstrap import LazyClient, SystemClock
+from relaunch.setting_values import split
 from relaunch_cli import exit_codes
 from relaunch_cli.errors import CommandError
-
-if TYPE_CHECKING:
-    from relaunch.adapters.notices.receivers import ReceiverMaker
 
 TURN_ON = "relaunch deploy Notices=on"
 
@@ -48,10 +49,6 @@ def open_notices(outputs: Mapping[str, str], stack: str, client: Any) -> StackNo
     path = outputs.get("NoticesPath", "")
     if not path:
         raise CommandError(f"the stack {stack} sends no notices", TURN_ON, exit_codes.NOT_FOUND)
-    from relaunch.adapters.aws.receiver_parameters import SsmReceivers
-    from relaunch.adapters.notices.receivers import ReceiverMaker
-    from relaunch.bootstrap import LazyClient, SystemClock
-    from relaunch.setting_values import split
 
     hosts, topics = (split(outputs.get(name, "")) for name in ("NoticeHosts", "NoticeTopicArns"))
     page = outputs.get("JobPageUrl", "")

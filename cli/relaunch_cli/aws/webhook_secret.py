@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
+from botocore.exceptions import ConnectionError as NoConnectionError
+from botocore.exceptions import HTTPClientError
+
 if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
 
@@ -69,9 +72,6 @@ class SecretsManagerStore:
         return answer.get("SecretString", "")
 
     def replace(self, stored: StoredSecret, text: str) -> bool:
-        from botocore.exceptions import ConnectionError as NoConnectionError
-        from botocore.exceptions import HTTPClientError
-
         token = hashlib.sha256(stored.version_id.encode()).hexdigest()
         try:
             self._client.put_secret_value(SecretId=self._secret_id, SecretString=text, ClientRequestToken=token)

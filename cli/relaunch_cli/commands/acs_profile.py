@@ -5,17 +5,34 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from relaunch.adapters.acs_driver_list import load_acs_drivers
+from relaunch.adapters.kubernetes.api.errors import ConflictError, ForbiddenError
+from relaunch.core.definitions.kubernetes_workload import ComputeClass
+from relaunch.core.kubernetes.acs import GPU_MODEL, is_driver_version
+from relaunch.core.kubernetes.acs_profile import (
+    KEY,
+    NAME,
+    NAMESPACE,
+    NoDefaultDriverError,
+    PodSelection,
+    ProfileError,
+    read_selectors,
+    remove_driver,
+    set_driver,
+)
+from relaunch.ports import TransientError
 from relaunch_cli import exit_codes
 from relaunch_cli.errors import CommandError
 from relaunch_cli.options import Json
 from relaunch_cli.own_cluster import Context, Kubeconfig, open_cluster
+from relaunch_cli.views.acs_profile import Change, DefaultRow, render_defaults, render_difference
+from relaunch_cli.views.screen import print_json, print_note, print_result, print_text, stderr_console
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from relaunch.adapters.kubernetes.api.client import KubernetesClient
     from relaunch.adapters.kubernetes.api.models import ConfigMap
-    from relaunch.core.kubernetes.acs_profile import PodSelection, ProfileError
 
 _ATTEMPTS = 5
 _EDIT = "correct it with `kubectl -n kube-system edit configmap acs-profile`"
@@ -59,9 +76,6 @@ def acs_profile(  # noqa: PLR0913 - a command has the options it has
 
 def _read_pods(driver: str, compute_class: str | None, model: str, *, is_removal: bool) -> "PodSelection | None":
     """Return the pods that a change is about, None for none."""
-    from relaunch.core.definitions.kubernetes_workload import ComputeClass
-    from relaunch.core.kubernetes.acs_profile import PodSelection
-
     if driver and is_removal:
         raise CommandError("--driver and --remove cannot be combined")
     if not driver and not is_removal:
@@ -77,10 +91,6 @@ def _read_pods(driver: str, compute_class: str | None, model: str, *, is_removal
 
 
 def _check_driver(driver: str, pods: "PodSelection", *, is_unlisted: bool) -> None:
-    from relaunch.adapters.acs_driver_list import load_acs_drivers
-    from relaunch.core.kubernetes.acs import is_driver_version
-    from relaunch_cli.views.screen import print_note
-
     if not is_driver_version(driver):
         raise CommandError(f"{driver!r} is not a driver version", "write it like 535.161.08")
     drivers = load_acs_drivers()
@@ -95,12 +105,6 @@ def _check_driver(driver: str, pods: "PodSelection", *, is_unlisted: bool) -> No
 
 
 def _show(cluster: "KubernetesClient", *, as_json: bool) -> None:
-    from relaunch.adapters.acs_driver_list import load_acs_drivers
-    from relaunch.core.kubernetes.acs import GPU_MODEL
-    from relaunch.core.kubernetes.acs_profile import KEY, ProfileError, read_selectors
-    from relaunch_cli.views.acs_profile import DefaultRow, render_defaults
-    from relaunch_cli.views.screen import print_json, print_note, print_result
-
     try:
         selectors = read_selectors(_load(cluster).data.get(KEY, ""))
     except ProfileError as error:
@@ -125,10 +129,6 @@ def _change(cluster: "KubernetesClient", pods: "PodSelection", driver: str, *, i
 
     A change that differs from the one that was confirmed is shown and confirmed again.
     """
-    from relaunch.core.kubernetes.acs_profile import KEY
-    from relaunch_cli.views.acs_profile import Change, render_difference
-    from relaunch_cli.views.screen import print_json, print_note, print_text, stderr_console
-
     confirmed: Change | None = None
     for _ in range(_ATTEMPTS):
         profile = _load(cluster)
@@ -155,8 +155,6 @@ def _change(cluster: "KubernetesClient", pods: "PodSelection", driver: str, *, i
 
 
 def _edit(text: str, pods: "PodSelection", driver: str) -> str:
-    from relaunch.core.kubernetes.acs_profile import NoDefaultDriverError, ProfileError, remove_driver, set_driver
-
     try:
         return set_driver(text, pods, driver) if driver else remove_driver(text, pods)
     except NoDefaultDriverError as error:
@@ -167,8 +165,6 @@ def _edit(text: str, pods: "PodSelection", driver: str) -> str:
 
 
 def _load(cluster: "KubernetesClient") -> "ConfigMap":
-    from relaunch.core.kubernetes.acs_profile import NAME, NAMESPACE
-
     with _naming_permission("get"):
         profile = cluster.get_config_map(NAMESPACE, NAME)
     if profile is None:
@@ -179,9 +175,6 @@ def _load(cluster: "KubernetesClient") -> "ConfigMap":
 
 def _replace(cluster: "KubernetesClient", changed: "ConfigMap") -> bool:
     """Replace the ConfigMap; return False if it was changed since it was read."""
-    from relaunch.adapters.kubernetes.api.errors import ConflictError
-    from relaunch.ports import TransientError
-
     try:
         with _naming_permission("update"):
             cluster.replace_config_map(changed)
@@ -196,8 +189,6 @@ def _replace(cluster: "KubernetesClient", changed: "ConfigMap") -> bool:
 
 @contextmanager
 def _naming_permission(verb: str) -> "Iterator[None]":
-    from relaunch.adapters.kubernetes.api.errors import ForbiddenError
-
     try:
         yield
     except ForbiddenError as error:

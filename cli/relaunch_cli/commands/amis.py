@@ -4,16 +4,29 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from relaunch.core.offerings.instance_types import (
+    Ami,
+    AmiKind,
+    AmiSystem,
+    ami_absence,
+    ami_kind,
+    ami_parameter,
+    ami_rejection,
+    system_notice,
+)
+from relaunch.ports import TransientError
 from relaunch_cli import exit_codes
 from relaunch_cli.lookup import connect, find_instance_type
 from relaunch_cli.options import DEFAULT_STACK, Json
 from relaunch_cli.value_completions import complete_region, complete_type
+from relaunch_cli.views.amis import render_amis
+from relaunch_cli.views.json_output.amis import amis_json
+from relaunch_cli.views.screen import print_json, print_note, print_result, progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from relaunch.core.offerings.instance_types import Ami, AmiKind, AmiSystem
-    from relaunch_cli.aws.connection import Connection
+    from relaunch_cli.aws.connected import Connection
 
 
 def amis(
@@ -38,11 +51,6 @@ def amis(
 
     No stack is needed. A launch template can refer to the parameter itself: `resolve:ssm:PARAMETER/image_id`.
     """
-    from relaunch.core.offerings.instance_types import AmiKind, AmiSystem, ami_kind, ami_rejection, system_notice
-    from relaunch_cli.views.amis import render_amis
-    from relaunch_cli.views.json_output.amis import amis_json
-    from relaunch_cli.views.screen import print_json, print_note, print_result
-
     machines = [find_instance_type(name) for name in types or ()]
     kinds = sorted({kind for machine in machines if (kind := ami_kind(machine))}) if machines else list(AmiKind)
     system = AmiSystem.AMAZON_LINUX_2 if is_old else AmiSystem.AMAZON_LINUX_2023
@@ -66,10 +74,6 @@ def _load_images(
     connection: "Connection", region: str, kinds: "Sequence[AmiKind]", system: "AmiSystem"
 ) -> "tuple[Sequence[Ami], bool]":
     """Read the images from SSM; if it does not answer, print so and return only the parameters, and False."""
-    from relaunch.core.offerings.instance_types import Ami, ami_absence, ami_parameter
-    from relaunch.ports import TransientError
-    from relaunch_cli.views.screen import print_note, progress
-
     source = connection.amis(region)
     try:
         with progress("reading recommended images"):

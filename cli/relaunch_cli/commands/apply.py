@@ -5,12 +5,38 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from relaunch.adapters.definition_file.parser import problem_mark
+from relaunch.core.checks import Verdict
+from relaunch.core.triggers.schedules import has_schedules
+from relaunch.ports import PortError
+from relaunch.usecases.arrange_schedules import add_schedules, are_left_behind, plan_schedules, settle_schedules
+from relaunch.usecases.arrange_upload_rules import plan_upload_rules, settle_upload_rules, widen_upload_rules
+from relaunch.usecases.plan_jobs import plan_jobs
+from relaunch.usecases.register_definitions import Change, OtherOwnerError, compare_definitions, register_definitions
 from relaunch_cli import exit_codes
 from relaunch_cli.definition_files import find_owner, parse_file, read_file
 from relaunch_cli.errors import CommandError, NotConnectedError
+from relaunch_cli.first_quotas import with_first_quotas
 from relaunch_cli.lookup import connect
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
 from relaunch_cli.terminal import echo, one_line
+from relaunch_cli.views.definitions import (
+    describe_changed_rule,
+    describe_changed_schedule,
+    describe_take_over,
+    render_changes,
+    render_definitions,
+)
+from relaunch_cli.views.json_output.definitions import changes_json
+from relaunch_cli.views.screen import (
+    can_ask,
+    noting_consequence,
+    print_json,
+    print_note,
+    print_result,
+    progress,
+    stderr_console,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +49,7 @@ if TYPE_CHECKING:
     from relaunch.ports import Dependencies, Schedules, Targets
     from relaunch.usecases.plan_jobs import Plan
     from relaunch.usecases.register_definitions import DefinitionChange
-    from relaunch_cli.aws.connection import Connection
+    from relaunch_cli.aws.connected import Connection
 
 _CONSEQUENCE = "nothing was registered"
 _INCOMPLETE = "perhaps not all definitions are registered: apply again"
@@ -63,9 +89,6 @@ def apply(  # noqa: PLR0913 - a command has the options it has
     from. The EventBridge rules that send uploads and other watched events to the stack become those of all registered
     definitions.
     """
-    from relaunch.usecases.register_definitions import Change
-    from relaunch_cli.views.screen import progress
-
     text = read_file(file)
     parse_file(text, file, consequence=_CONSEQUENCE)
     connection = connect(context, stack)
@@ -111,9 +134,6 @@ def _connect(connection: "Connection", file: Path, *, is_dry_run: bool) -> "Depe
 
 
 def _plan(definitions: "Sequence[JobDefinition]", connection: "Connection") -> "list[Plan]":
-    from relaunch.usecases.plan_jobs import plan_jobs
-    from relaunch_cli.first_quotas import with_first_quotas
-
     return with_first_quotas(plan_jobs(definitions, connection.deps), connection.deps, connection)
 
 
@@ -121,10 +141,6 @@ def _plan_sources(
     definitions: "Sequence[JobDefinition]", connection: "Connection", schedules: "Schedules | None"
 ) -> "tuple[Sequence[ChangedRule], Sequence[ChangedSchedule]]":
     """Return how rules and schedules differ from those that the definitions need."""
-    from relaunch.usecases.arrange_schedules import plan_schedules
-    from relaunch.usecases.arrange_upload_rules import plan_upload_rules
-    from relaunch_cli.views.screen import progress
-
     with progress("reading the rules of triggers"):
         rules = plan_upload_rules(definitions, connection.upload_rules)
         return rules, plan_schedules(definitions, schedules) if schedules else ()
@@ -132,9 +148,6 @@ def _plan_sources(
 
 def _schedules_of(definitions: "Sequence[JobDefinition]", connection: "Connection") -> "Schedules | None":
     """Return the stack's schedules; None if no definition has one and none was left behind."""
-    from relaunch.core.triggers.schedules import has_schedules
-    from relaunch.usecases.arrange_schedules import are_left_behind
-
     schedules = connection.schedules
     are_needed = has_schedules(definitions) or are_left_behind(schedules, lambda line: echo(line, err=True))
     return schedules if are_needed else None
@@ -148,11 +161,6 @@ def _register(
     schedules: "Schedules | None",
 ) -> None:
     """Register the changes, after which these are the definitions, and arrange rules and schedules around that."""
-    from relaunch.usecases.arrange_schedules import add_schedules, settle_schedules
-    from relaunch.usecases.arrange_upload_rules import settle_upload_rules, widen_upload_rules
-    from relaunch.usecases.register_definitions import register_definitions
-    from relaunch_cli.views.screen import noting_consequence, progress
-
     deps = connection.deps
     rules = connection.upload_rules
     with progress("putting the rules of triggers"), noting_consequence(_CONSEQUENCE):
@@ -176,8 +184,6 @@ def _compare(
     prune: bool,
     take_over: bool,
 ) -> "list[DefinitionChange]":
-    from relaunch.usecases.register_definitions import OtherOwnerError, compare_definitions
-
     try:
         return compare_definitions(definitions, registered, owner, prune=prune, take_over=take_over)
     except OtherOwnerError as error:
@@ -191,8 +197,6 @@ def _compare(
 
 def _note_plans(plans: "Sequence[Plan]", connection: "Connection") -> None:
     """Print what the plans of definitions have to say, and which receivers of notices there are not."""
-    from relaunch_cli.views.screen import print_note
-
     for plan in plans:
         for notice in plan.notices:
             print_note(f"{plan.definition.name}: {notice}")
@@ -201,9 +205,6 @@ def _note_plans(plans: "Sequence[Plan]", connection: "Connection") -> None:
 
 def _note_owners(changes: "Sequence[DefinitionChange]", left: "Sequence[JobDefinition]") -> None:
     """Print whose definitions are taken over, and which ones --prune leaves to their owners."""
-    from relaunch_cli.views.definitions import describe_take_over
-    from relaunch_cli.views.screen import print_note
-
     for each in changes:
         if each.is_taken_over:
             print_note(describe_take_over(each))
@@ -214,9 +215,6 @@ def _note_owners(changes: "Sequence[DefinitionChange]", left: "Sequence[JobDefin
 
 def _note_receivers(definitions: "Sequence[JobDefinition]", connection: "Connection") -> None:
     """Print which receivers of notices are named that there are not, and how to add them."""
-    from relaunch.ports import PortError
-    from relaunch_cli.views.screen import print_note
-
     named = {(each.name, route.receiver) for each in definitions for route in each.notices}
     if not named:
         return
@@ -239,9 +237,6 @@ def _confirm_removal(removed: "Sequence[RegisteredDefinition]", *, is_sure: bool
     Raises:
         CommandError: nobody confirmed, or nobody is there to ask.
     """
-    from relaunch_cli.views.definitions import render_definitions
-    from relaunch_cli.views.screen import can_ask, stderr_console
-
     if not removed or is_sure:
         return
     names = ", ".join(each.definition.name for each in removed)
@@ -259,8 +254,6 @@ def _confirm_removal(removed: "Sequence[RegisteredDefinition]", *, is_sure: bool
 
 def _check_plans(plans: "Sequence[Plan]", targets: "Targets", text: str, file: Path) -> None:
     """Print the problems of definitions that could never run, each with its line, and raise a CommandError."""
-    from relaunch.adapters.definition_file.parser import problem_mark
-
     problems = {
         each.name: plan.problem or targets.problem(each.target, each.checkpoint_uri)
         for plan in plans
@@ -281,9 +274,6 @@ def _check_plans(plans: "Sequence[Plan]", targets: "Targets", text: str, file: P
 
 def _check_watched(definitions: "Sequence[JobDefinition]", connection: "Connection") -> None:
     """Print what triggers watch in vain, each with the command that mends it, and raise a CommandError."""
-    from relaunch.core.checks import Verdict
-    from relaunch_cli.views.screen import print_note, progress
-
     with progress("looking at what triggers watch"):
         checks = connection.check_watched(definitions)
     for each in checks:
@@ -308,10 +298,6 @@ def _print_changes(
     is_dry_run: bool,
     as_json: bool,
 ) -> None:
-    from relaunch_cli.views.definitions import describe_changed_rule, describe_changed_schedule, render_changes
-    from relaunch_cli.views.json_output.definitions import changes_json
-    from relaunch_cli.views.screen import print_json, print_note, print_result
-
     if as_json:
         print_json(changes_json(changes, *sources, plans, is_dry_run=is_dry_run))
         return

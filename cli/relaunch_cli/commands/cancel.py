@@ -4,11 +4,15 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from relaunch.ports import PortError
+from relaunch.usecases.cancel_job import cancel_job
 from relaunch_cli.completions import complete_job
 from relaunch_cli.errors import CommandError, explain_error
 from relaunch_cli.lookup import LATEST, connect, load_job
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
 from relaunch_cli.terminal import echo
+from relaunch_cli.views.json_output.jobs import job_json
+from relaunch_cli.views.screen import print_json, print_note, print_text, progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,8 +37,6 @@ def cancel(
     A running task receives SIGTERM and has time to save a checkpoint; the job is not launched again. No job is
     cancelled if one of them does not exist. The timeline names who cancelled.
     """
-    from relaunch_cli.views.screen import print_json, print_text, progress
-
     if LATEST in jobs:
         raise CommandError("`cancel` takes no `-`: the newest job may be somebody else's", "name the job")
     connection = connect(context, stack)
@@ -86,23 +88,17 @@ def _raise(failed: "Sequence[tuple[Job, Exception]]", count: int) -> NoReturn:
 
 
 def _document(before: "Job", after: "Job", deps: "Dependencies") -> dict[str, object]:
-    from relaunch_cli.views.json_output.jobs import job_json
-
     return {"state_before": before.state.value, **job_json(after, deps.clock.now())}
 
 
 def _cancel(job_id: str, reason: str, deps: "Dependencies") -> "Job | None":
     """Cancel a job; a stop that this caller may not ask for is left to the functions, which repeat it."""
-    from relaunch.ports import PortError
-    from relaunch.usecases.cancel_job import cancel_job
-
     try:
         return cancel_job(job_id, reason, deps)
     except PortError as error:
         job = deps.jobs.load_job(job_id)
         if job is None or job.definition.target.capabilities.sends_events or not job.cancel_requested:
             raise
-        from relaunch_cli.views.screen import print_note
 
         print_note(f"the functions stop its task within a minute: {error}")
         return job

@@ -4,8 +4,10 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
+from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
-from relaunch_cli.completions import COMPLETE_VARIABLE
+from relaunch_cli.lazy_commands import COMPLETE_VARIABLE
+from relaunch_cli.views.screen import print_text
 
 
 class Shell(StrEnum):
@@ -25,8 +27,4 @@ def completion(shell: Annotated[Shell, typer.Argument(help="The shell that the s
     fish:  relaunch completion fish > ~/.config/fish/completions/relaunch.fish
     """  # noqa: D301 - click's mark for lines to be left as they are
     # Typer has no public name for it that does not look for the shell itself.
-    from typer.completion import get_completion_script  # type: ignore[attr-defined]
-
-    from relaunch_cli.views.screen import print_text
-
     print_text(get_completion_script(prog_name="relaunch", complete_var=COMPLETE_VARIABLE, shell=shell.value))

@@ -6,18 +6,31 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from relaunch.core.messages.dead_letter import explain_dead_letter
+from relaunch.usecases.dead_letters import (
+    NoSourceQueueError,
+    UnknownDeadLetterError,
+    drop_dead_letter,
+    list_dead_letters,
+    redrive_all,
+    redrive_dead_letter,
+    show_dead_letter,
+)
 from relaunch_cli import exit_codes
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
 from relaunch_cli.terminal import harmless
+from relaunch_cli.views.dead_letters import render_message, render_messages, shorten_reason
+from relaunch_cli.views.json_output.dead_letters import full_message_json, listings_json, message_json
+from relaunch_cli.views.screen import print_json, print_note, print_result, print_text, progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from relaunch.core.messages.dead_letter import DeadLetterMessage
     from relaunch.usecases.dead_letters import QueueListing
-    from relaunch_cli.aws.connection import Connection
+    from relaunch_cli.aws.connected import Connection
 
 _Result = TypeVar("_Result")
 _Queue = Annotated[
@@ -40,10 +53,6 @@ def list_(
 
     Messages stay in the queue. SQS returns samples: run it again if some are missing.
     """
-    from relaunch.usecases.dead_letters import list_dead_letters
-    from relaunch_cli.views.json_output.dead_letters import listings_json
-    from relaunch_cli.views.screen import print_json, progress
-
     connection = connect(context, stack)
     with progress("reading the dead-letter queues"):
         listings = _call(lambda: list_dead_letters(connection.dead_letters, queue, limit))
@@ -54,9 +63,6 @@ def list_(
 
 
 def _print_listings(listings: "Sequence[QueueListing]", connection: "Connection") -> None:
-    from relaunch_cli.views.dead_letters import render_messages
-    from relaunch_cli.views.screen import print_note, print_result
-
     messages = [message for listing in listings for message in listing.messages]
     if messages:
         print_result(render_messages(messages, connection.deps.clock.now()))
@@ -74,11 +80,6 @@ def show(
     context: typer.Context, message_id: _MessageId, *, as_json: Json = False, stack: Stack = DEFAULT_STACK
 ) -> None:
     """Show a message with its attributes and body."""
-    from relaunch.usecases.dead_letters import show_dead_letter
-    from relaunch_cli.views.dead_letters import render_message
-    from relaunch_cli.views.json_output.dead_letters import full_message_json
-    from relaunch_cli.views.screen import print_json, print_result, print_text, progress
-
     connection = connect(context, stack)
     with progress("looking for the message"):
         message = _call(lambda: show_dead_letter(message_id, connection.dead_letters))
@@ -105,10 +106,6 @@ def redrive(
     Each message is sent, then deleted from the dead-letter queue, so it may be delivered twice; all functions are
     idempotent.
     """
-    from relaunch.usecases.dead_letters import redrive_all, redrive_dead_letter
-    from relaunch_cli.views.json_output.dead_letters import message_json
-    from relaunch_cli.views.screen import print_json, print_note, print_text
-
     if is_all == bool(message_ids):
         raise CommandError("give either message IDs or --all", "`relaunch dead-letters list` lists messages")
     connection = connect(context, stack)
@@ -140,12 +137,6 @@ def drop(
     stack: Stack = DEFAULT_STACK,
 ) -> None:
     """Delete a message permanently."""
-    from relaunch.core.messages.dead_letter import explain_dead_letter
-    from relaunch.usecases.dead_letters import drop_dead_letter, show_dead_letter
-    from relaunch_cli.views.dead_letters import shorten_reason
-    from relaunch_cli.views.json_output.dead_letters import message_json
-    from relaunch_cli.views.screen import print_json, print_text
-
     dead_letters = connect(context, stack).dead_letters
     message = _call(lambda: show_dead_letter(message_id, dead_letters))
     if not is_sure:
@@ -169,8 +160,6 @@ def _confirm(question: str) -> None:
 
 def _call(function: Callable[[], _Result]) -> _Result:
     """Call a use case; give the errors of its own their hints and exit codes."""
-    from relaunch.usecases.dead_letters import NoSourceQueueError, UnknownDeadLetterError
-
     try:
         return function()
     except UnknownDeadLetterError as error:
@@ -179,3 +168,10 @@ def _call(function: Callable[[], _Result]) -> _Result:
     except NoSourceQueueError as error:
         hint = "a schedule calls its function again anyway, a caller of job_api must repeat the call; then `drop` it"
         raise CommandError(str(error), hint) from error
+
+
+group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Inspect and redrive failed messages.")
+group.command("list")(list_)
+group.command()(show)
+group.command()(redrive)
+group.command()(drop)

@@ -4,18 +4,39 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from relaunch.adapters.definition_file.writer import write_definitions
+from relaunch.core.triggers.schedules import has_schedules
+from relaunch.usecases.arrange_schedules import plan_schedules, settle_schedules
+from relaunch.usecases.arrange_upload_rules import plan_upload_rules, settle_upload_rules
 from relaunch_cli import exit_codes
 from relaunch_cli.completions import complete_definition
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect, load_registered, raise_no_definition
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
 from relaunch_cli.terminal import one_line
+from relaunch_cli.views.definitions import (
+    describe_changed_rule,
+    describe_changed_schedule,
+    describe_owner,
+    render_definitions,
+)
+from relaunch_cli.views.json_output.definitions import definition_json, deletion_json
+from relaunch_cli.views.screen import (
+    can_ask,
+    noting_consequence,
+    print_json,
+    print_note,
+    print_result,
+    print_text,
+    progress,
+    stderr_console,
+)
 
 if TYPE_CHECKING:
     from relaunch.core.definitions.ownership import RegisteredDefinition
     from relaunch.core.triggers.schedules import ChangedSchedule
     from relaunch.core.triggers.upload_rules import ChangedRule
-    from relaunch_cli.aws.connection import Connection
+    from relaunch_cli.aws.connected import Connection
 
 _UNSETTLED = "the definition is deleted, but not all rules of triggers are up to date: `relaunch apply` settles them"
 Name = Annotated[
@@ -26,10 +47,6 @@ Name = Annotated[
 
 def list_(context: typer.Context, *, as_json: Json = False, stack: Stack = DEFAULT_STACK) -> None:
     """List the registered job definitions; show or delete one."""
-    from relaunch_cli.views.definitions import render_definitions
-    from relaunch_cli.views.json_output.definitions import definition_json
-    from relaunch_cli.views.screen import print_json, print_note, print_result, progress
-
     if context.invoked_subcommand is not None:
         _check_options(context)
         return
@@ -64,11 +81,6 @@ def show(
 
     Keys that are not shown have their defaults.
     """
-    from relaunch.adapters.definition_file.writer import write_definitions
-    from relaunch_cli.views.definitions import describe_owner
-    from relaunch_cli.views.json_output.definitions import definition_json
-    from relaunch_cli.views.screen import print_json, print_text, progress
-
     if as_yaml and as_json:
         raise CommandError("--yaml and --json cannot be combined")
     deps = connect(context, stack).deps
@@ -95,10 +107,6 @@ def delete(
     Jobs that were accepted go on, with the definition they were accepted with. The EventBridge rules that send uploads
     and other watched events to the stack become those of the definitions that are left.
     """
-    from relaunch_cli.views.definitions import describe_changed_rule, describe_changed_schedule
-    from relaunch_cli.views.json_output.definitions import deletion_json
-    from relaunch_cli.views.screen import print_json, print_note, print_text, progress
-
     connection = connect(context, stack)
     with progress("reading the definition"):
         registered = load_registered(connection.deps, name)
@@ -121,9 +129,6 @@ def _confirm(registered: "RegisteredDefinition") -> None:
     Raises:
         CommandError: nobody confirmed, or nobody is there to ask.
     """
-    from relaunch_cli.views.definitions import render_definitions
-    from relaunch_cli.views.screen import can_ask, stderr_console
-
     name = registered.definition.name
     if not can_ask():
         hint = "--yes deletes without asking"
@@ -144,11 +149,6 @@ def _delete(
 
     Returns how they change.
     """
-    from relaunch.core.triggers.schedules import has_schedules
-    from relaunch.usecases.arrange_schedules import plan_schedules, settle_schedules
-    from relaunch.usecases.arrange_upload_rules import plan_upload_rules, settle_upload_rules
-    from relaunch_cli.views.screen import noting_consequence, progress
-
     definitions = connection.deps.definitions
     rules = connection.upload_rules
     name = registered.definition.name
@@ -164,3 +164,9 @@ def _delete(
         if schedules:
             settle_schedules(definitions, schedules, connection.pause)
     return changed_rules, changed_schedules
+
+
+group = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
+group.callback()(list_)
+group.command()(show)
+group.command()(delete)

@@ -6,12 +6,23 @@ from typing import Annotated
 import typer
 
 from relaunch_cli import exit_codes
+from relaunch_cli.aws.account import AwsAccount
+from relaunch_cli.deployment.application import SamDeploy
+from relaunch_cli.deployment.deployment import Deployment, survey
+from relaunch_cli.deployment.function_environment import check_environments, expected_values
+from relaunch_cli.deployment.github_repository import find_repository_ids
+from relaunch_cli.deployment.interruption import says_how_to_go_on
+from relaunch_cli.deployment.named_parameters import read_named
+from relaunch_cli.deployment.refusals import RefusedError
+from relaunch_cli.deployment.source import find_source
 from relaunch_cli.options import Json, Stack
+from relaunch_cli.views.deployment import render_end, render_survey, survey_json
+from relaunch_cli.views.screen import can_ask, print_json, print_note, print_result, progress
 
 _YES_HINT = "add --yes to deploy without a question, or --dry-run to see what would be made"
 
 
-def deploy(  # noqa: PLR0913, PLR0915 - a command has the options it has
+def deploy(  # noqa: PLR0913 - a command has the options it has
     parameters: Annotated[
         list[str] | None,
         typer.Argument(metavar="[NAME=VALUE]...", help="Parameters of the stacks (docs/deploy.md lists them)."),
@@ -39,18 +50,6 @@ def deploy(  # noqa: PLR0913, PLR0915 - a command has the options it has
     It shows what it will make and what that costs while nothing is trained, asks, and shows its progress. What exists
     can be named, such as ClusterName=training, VpcId=vpc-0abc or CheckpointBucket=acme-checkpoints. Again, it updates.
     """
-    from relaunch_cli.aws.account import AwsAccount
-    from relaunch_cli.deployment.application import SamDeploy
-    from relaunch_cli.deployment.deployment import Deployment, survey
-    from relaunch_cli.deployment.function_environment import check_environments, expected_values
-    from relaunch_cli.deployment.github_repository import find_repository_ids
-    from relaunch_cli.deployment.interruption import says_how_to_go_on
-    from relaunch_cli.deployment.named_parameters import read_named
-    from relaunch_cli.deployment.refusals import RefusedError
-    from relaunch_cli.deployment.source import find_source
-    from relaunch_cli.views.deployment import render_end, render_survey, survey_json
-    from relaunch_cli.views.screen import can_ask, print_json, print_note, print_result, progress
-
     clone = find_source(source)
     account = AwsAccount()
     given = read_named([*(parameters or ()), *([f"GitHubRepository={github}"] if github else [])], clone)

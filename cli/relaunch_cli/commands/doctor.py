@@ -4,19 +4,34 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, assert_never
 
 import typer
+from botocore.exceptions import BotoCoreError, ClientError
 
+from relaunch.adapters.kubernetes.acs_diagnosis import check_acs
+from relaunch.adapters.kubernetes.diagnosis import Known, check_ack
+from relaunch.core.checks import Verdict, problem
 from relaunch.core.definitions.targets import Target
 from relaunch_cli import exit_codes
-from relaunch_cli.errors import CommandError
+from relaunch_cli.account_checks.local_gaps import without_gaps
+from relaunch_cli.account_readers.calls import AccountCalls
+from relaunch_cli.account_readers.diagnosis import (
+    make_checks,
+    parts_of_account,
+    parts_of_definitions,
+    parts_of_stack,
+    read_registered,
+)
+from relaunch_cli.errors import CommandError, NotConnectedError
 from relaunch_cli.lookup import connect
+from relaunch_cli.loopback import is_loopback
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
 from relaunch_cli.own_cluster import Context, Kubeconfig, open_cluster
+from relaunch_cli.views.checks import checks_json, render_checks
+from relaunch_cli.views.screen import print_json, print_note, print_result, progress
 
 if TYPE_CHECKING:
     from relaunch.adapters.kubernetes.api.client import KubernetesClient
     from relaunch.core.checks import Check
-    from relaunch_cli.account_readers.calls import AccountCalls
-    from relaunch_cli.aws.connection import Connection
+    from relaunch_cli.aws.connected import Connection
 
 _DEFAULT_NAMESPACE = "training"
 
@@ -50,9 +65,6 @@ def doctor(  # noqa: PLR0913 - a command has the options it has
     The account is read with your own AWS credentials, a cluster with your own kubeconfig; nothing is changed. What you
     may not read is unknown, which is no problem. The exit code is 2 if there is a problem.
     """
-    from relaunch.core.checks import Verdict
-    from relaunch_cli.views.checks import checks_json, render_checks
-    from relaunch_cli.views.screen import print_json, print_result, progress
 
     def check_cluster(check: "Callable[[KubernetesClient], Iterator[Check]]") -> "Sequence[Check]":
         with open_cluster(kubeconfig, context, namespace) as cluster, progress(f"checking the {target} cluster"):
@@ -65,12 +77,8 @@ def doctor(  # noqa: PLR0913 - a command has the options it has
             with progress(f"checking the AWS account of the stack {stack}"):
                 checks = _check_account(connect(typer_context, stack, region), stack)
         case Target.ACK:
-            from relaunch.adapters.kubernetes.diagnosis import Known, check_ack
-
             checks = check_cluster(lambda cluster: check_ack(cluster, Known(region, scheduler)))
         case Target.ACS:
-            from relaunch.adapters.kubernetes.acs_diagnosis import check_acs
-
             checks = check_cluster(check_acs)
         case _:
             assert_never(target)
@@ -89,12 +97,6 @@ def _check_account(connection: "Connection", stack: str) -> "Sequence[Check]":
         CommandError: no region, or no credentials.
         ClientError: AWS does not accept the credentials.
     """
-    from relaunch_cli.account_checks.local_gaps import without_gaps
-    from relaunch_cli.account_readers.calls import AccountCalls
-    from relaunch_cli.account_readers.diagnosis import make_checks, parts_of_account
-    from relaunch_cli.loopback import is_loopback
-    from relaunch_cli.views.screen import print_note
-
     account = connection.account
     _ = connection.caller  # the credentials are good, whatever they permit
     calls = AccountCalls(account)
@@ -108,16 +110,6 @@ def _check_account(connection: "Connection", stack: str) -> "Sequence[Check]":
 
 
 def _check_stack(connection: "Connection", stack: str, calls: "AccountCalls") -> "Sequence[Check]":
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    from relaunch.core.checks import problem
-    from relaunch_cli.account_readers.diagnosis import (
-        make_checks,
-        parts_of_definitions,
-        parts_of_stack,
-        read_registered,
-    )
-    from relaunch_cli.errors import NotConnectedError
 
     try:
         access = connection.access

@@ -6,6 +6,9 @@ import typer
 
 from relaunch_cli.lookup import connect
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
+from relaunch_cli.views.jobs import render_events
+from relaunch_cli.views.json_output.jobs import event_json
+from relaunch_cli.views.screen import print_json, print_note, print_result, progress
 
 
 def events(
@@ -20,10 +23,6 @@ def events(
     Events are kept for eight days, with the jobs they started or the reason why they started none. Uploads that no
     trigger watches do not reach Relaunch and are not listed.
     """
-    from relaunch_cli.views.jobs import render_events
-    from relaunch_cli.views.json_output.jobs import event_json
-    from relaunch_cli.views.screen import print_json, print_note, print_result, progress
-
     deps = connect(context, stack).deps
     with progress("reading events"):
         found = deps.events.list_events(deps.clock.now(), limit)

@@ -4,8 +4,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from relaunch.core.jobs.state import JobState
+from relaunch.core.lifecycle.explanation import explain as explain_job
+from relaunch.usecases.count_waiting_jobs import count_waiting_jobs
+from relaunch_cli.job_checkpoints import load_checkpoints
+from relaunch_cli.job_machines import load_job_machines
+from relaunch_cli.job_nodes import find_node_fits
+from relaunch_cli.job_starts import has_more, load_starts
 from relaunch_cli.lookup import connect, load_history
 from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack
+from relaunch_cli.views.jobs import render_full_explanation
+from relaunch_cli.views.json_output.jobs import checkpoints_json, explanation_json
+from relaunch_cli.views.json_output.start_stages import starts_json
+from relaunch_cli.views.machine_progress import with_progress
+from relaunch_cli.views.node_fit import fits_json, render_fits
+from relaunch_cli.views.screen import print_json, print_result, print_text, progress
+from relaunch_cli.views.start_stages import render_starts
 
 if TYPE_CHECKING:
     from relaunch.core.jobs.job import Job
@@ -30,14 +44,6 @@ def explain(
 
     Also shows since when it waits, what you can change, its last events, and its newest selection.
     """
-    from relaunch.core.lifecycle.explanation import explain as explain_job
-    from relaunch_cli.job_checkpoints import load_checkpoints
-    from relaunch_cli.job_machines import load_job_machines
-    from relaunch_cli.job_nodes import find_node_fits
-    from relaunch_cli.views.jobs import render_full_explanation
-    from relaunch_cli.views.machine_progress import with_progress
-    from relaunch_cli.views.screen import print_json, print_result, progress
-
     deps = connect(context, stack).deps
     if is_machine:
         _explain_machine(job, deps, is_full=is_full, as_json=as_json)
@@ -51,27 +57,17 @@ def explain(
     now = deps.clock.now()
     explanation = explain_job(history.job, now)
     if as_json:
-        from relaunch_cli.views.json_output.jobs import checkpoints_json, explanation_json
-        from relaunch_cli.views.node_fit import fits_json
-
         document = explanation_json(history, explanation, now, waiting, machines)
         print_json({**document, "checkpoints": checkpoints_json(history.job, saved), "nodes": fits_json(fits)})
     else:
         explanation = with_progress(explanation, history.job, machines, now, deps.limits.machines)
         print_result(render_full_explanation(history, explanation, now, saved, waiting, is_full=is_full))
         if fits:
-            from relaunch_cli.views.node_fit import render_fits
-
             print_result(render_fits(fits))
 
 
 def _explain_machine(job: str, deps: "Dependencies", *, is_full: bool, as_json: bool) -> None:
     """Print the stages of the newest start of a job, with `is_full` or `as_json` of all."""
-    from relaunch_cli.job_starts import has_more, load_starts
-    from relaunch_cli.views.json_output.start_stages import starts_json
-    from relaunch_cli.views.screen import print_json, print_result, print_text, progress
-    from relaunch_cli.views.start_stages import render_starts
-
     with progress("reading the job"):
         history = load_history(deps, job)
         now = deps.clock.now()
@@ -87,10 +83,7 @@ def _explain_machine(job: str, deps: "Dependencies", *, is_full: bool, as_json: 
 
 def _count_waiting(job: "Job", deps: "Dependencies") -> "WaitingJobs | None":
     """Count the jobs that wait beside a waiting job, by the limit of its definition as it is now."""
-    from relaunch.core.jobs.state import JobState
-
     if job.state is not JobState.WAITING:
         return None
-    from relaunch.usecases.count_waiting_jobs import count_waiting_jobs
 
     return count_waiting_jobs(deps.definitions.load_definition(job.definition.name) or job.definition, deps)

@@ -6,8 +6,24 @@ from typing import Annotated
 import typer
 
 from relaunch_cli import exit_codes
+from relaunch_cli.aws.account import AwsAccount
+from relaunch_cli.deployment.change_set import ChangeSets, read_stack
+from relaunch_cli.deployment.github_repository import find_repository_ids
+from relaunch_cli.deployment.github_stacks import (
+    WantedAccess,
+    check_repository,
+    deploy_access,
+    find_github_stacks,
+    plan_access,
+    repository_of,
+)
+from relaunch_cli.deployment.refusals import RefusedError
+from relaunch_cli.deployment.source import find_source
+from relaunch_cli.deployment.uninstallation import Uninstallation
 from relaunch_cli.errors import CommandError
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
+from relaunch_cli.views.github import access_json, render_access, render_repositories
+from relaunch_cli.views.screen import can_ask, print_json, print_note, print_result, print_text, progress
 
 _Repository = Annotated[str, typer.Argument(metavar="OWNER/NAME", help="The repository on GitHub.")]
 
@@ -32,15 +48,6 @@ def add(  # noqa: PLR0913 - a command has the options it has
 
     They are a small stack for each repository. Again, it changes what options name.
     """
-    from relaunch_cli.aws.account import AwsAccount
-    from relaunch_cli.deployment.change_set import ChangeSets
-    from relaunch_cli.deployment.github_repository import find_repository_ids
-    from relaunch_cli.deployment.github_stacks import WantedAccess, deploy_access, plan_access
-    from relaunch_cli.deployment.refusals import RefusedError
-    from relaunch_cli.deployment.source import find_source
-    from relaunch_cli.views.github import access_json, render_access
-    from relaunch_cli.views.screen import can_ask, print_json, print_note, print_result, progress
-
     template = find_source().github_repository
     account = AwsAccount()
     wanted = WantedAccess(repository, ref, environment, images)
@@ -64,12 +71,6 @@ def add(  # noqa: PLR0913 - a command has the options it has
 
 def list_(*, as_json: Json = False, stack: Stack = DEFAULT_STACK) -> None:
     """List the repositories that are let in, with their roles."""
-    from relaunch_cli.aws.account import AwsAccount
-    from relaunch_cli.deployment.change_set import read_stack
-    from relaunch_cli.deployment.github_stacks import find_github_stacks
-    from relaunch_cli.views.github import access_json, render_repositories
-    from relaunch_cli.views.screen import print_json, print_result
-
     stacks = AwsAccount().client("cloudformation")
     training = read_stack(f"{stack}-training", stacks)
     has_own = training is not None and training.parameters.get("GitHubRepository")
@@ -88,12 +89,6 @@ def remove(
     stack: Stack = DEFAULT_STACK,
 ) -> None:
     """Let a repository in no more: its stack and both roles are deleted, and its jobs go on."""
-    from relaunch_cli.aws.account import AwsAccount
-    from relaunch_cli.deployment.github_stacks import check_repository, find_github_stacks, repository_of
-    from relaunch_cli.deployment.refusals import RefusedError
-    from relaunch_cli.deployment.uninstallation import Uninstallation
-    from relaunch_cli.views.screen import can_ask, print_json, print_note, print_text
-
     check_repository(repository)
     account = AwsAccount()
     found = find_github_stacks(stack, account.client("cloudformation"))
@@ -115,3 +110,9 @@ def remove(
         print_json({"removed": repository_of(gone), "stack": gone.name})
     else:
         print_text(f"{repository_of(gone)} is let in no more; what it started goes on")
+
+
+group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Let in repositories on GitHub.")
+group.command("list")(list_)
+group.command()(add)
+group.command()(remove)

@@ -11,19 +11,32 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from relaunch.core.definitions.definition import GithubTrigger, S3Trigger
 from relaunch_cli import exit_codes
+from relaunch_cli.aws.account import AwsAccount
 from relaunch_cli.definition_files import parse_file
+from relaunch_cli.deployment.source import find_source
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect
+from relaunch_cli.loopback import is_loopback
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
+from relaunch_cli.repository_setup.file_changes import read_text
 from relaunch_cli.repository_setup.findings import DEFINITION_FILE
+from relaunch_cli.repository_setup.form import read_training
+from relaunch_cli.repository_setup.git_repository import find_commit, find_repository
+from relaunch_cli.repository_setup.github_webhook import Gh
+from relaunch_cli.repository_setup.setup import Outside, Wanted, Watched, has_files, make, survey
+from relaunch_cli.repository_setup.training import AcceleratorKind, name_of
+from relaunch_cli.repository_setup.training_stack import prefer_own_access, prefer_own_role, read_training_stack
+from relaunch_cli.repository_setup.webhook_secret import secret_of
+from relaunch_cli.views.init import describe_next, render_setup, setup_json
+from relaunch_cli.views.screen import can_ask, print_json, print_note, print_result, print_text, progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from relaunch.core.definitions.definition import JobDefinition
     from relaunch_cli.repository_setup.findings import GitRepository, Setup
-    from relaunch_cli.repository_setup.setup import Outside, Wanted, Watched
 
 _ACTION = re.compile(r"[A-Za-z0-9._-]+/[A-Za-z0-9._/-]+@[A-Za-z0-9._/-]+")
 _NOTHING = "nothing was written"
@@ -83,11 +96,6 @@ def init(  # noqa: PLR0913, PLR0917 - a command has the options it has
     registers the task definition, lets EventBridge know of uploads, and applies relaunch.yaml. Files that are there are
     left as they are, without --overwrite: edit them, and run it again, and the account follows.
     """
-    from relaunch_cli.loopback import is_loopback
-    from relaunch_cli.repository_setup.setup import make
-    from relaunch_cli.views.init import describe_next, render_setup, setup_json
-    from relaunch_cli.views.screen import can_ask, print_json, print_note, print_result, print_text
-
     given = {
         "name": name,
         "count": gpu if gpu is not None else neuron,
@@ -127,13 +135,6 @@ def init(  # noqa: PLR0913, PLR0917 - a command has the options it has
 
 def _survey(stack: str, want: "Callable[[GitRepository], Wanted]", *, has_own_role: bool) -> "tuple[Setup, Outside]":
     """Look at the repository, in which the caller is, and at the account."""
-    from relaunch_cli.aws.account import AwsAccount
-    from relaunch_cli.repository_setup.git_repository import find_repository
-    from relaunch_cli.repository_setup.github_webhook import Gh
-    from relaunch_cli.repository_setup.setup import Outside, survey
-    from relaunch_cli.repository_setup.training_stack import prefer_own_access, prefer_own_role, read_training_stack
-    from relaunch_cli.views.screen import progress
-
     repository = find_repository(Path.cwd())
     account = AwsAccount()
     with progress("looking at the account"):
@@ -157,11 +158,6 @@ def _kind(gpu: int | None, share: int | None, neuron: int | None) -> str | None:
 def _wanted(
     repository: "GitRepository", *, given: Mapping[str, Any], action: str | None, asks: bool, overwrites: bool
 ) -> "Wanted":
-    from relaunch_cli.repository_setup.file_changes import read_text
-    from relaunch_cli.repository_setup.form import read_training
-    from relaunch_cli.repository_setup.setup import Wanted, has_files
-    from relaunch_cli.repository_setup.training import AcceleratorKind, name_of
-
     if given.get("has_webhook") and not repository.github:
         raise CommandError("--webhook needs a repository at GitHub, and the remote `origin` is none")
     if action and not _ACTION.fullmatch(action):
@@ -183,9 +179,6 @@ def _wanted(
 
 def _own_action() -> str:
     """Return the Action of the clone that this command is of, empty if it is of none at GitHub."""
-    from relaunch_cli.deployment.source import find_source
-    from relaunch_cli.repository_setup.git_repository import find_commit
-
     try:
         github, commit = find_commit(find_source().folder)
     except CommandError:
@@ -201,8 +194,6 @@ def _ask(question: str, default: str) -> str:
 
 
 def _confirm(*, is_confirmed: bool) -> None:
-    from relaunch_cli.views.screen import can_ask
-
     if is_confirmed:
         return
     if not can_ask():
@@ -220,9 +211,6 @@ def _definitions(text: str) -> "Sequence[JobDefinition]":
 
 
 def _watched(text: str, repository: str) -> "Watched":
-    from relaunch.core.definitions.definition import GithubTrigger, S3Trigger
-    from relaunch_cli.repository_setup.setup import Watched
-
     triggers = [trigger for each in _definitions(text) for trigger in each.triggers]
     of_github = (each for each in triggers if isinstance(each, GithubTrigger))
     return Watched(
@@ -232,18 +220,14 @@ def _watched(text: str, repository: str) -> "Watched":
 
 
 def _webhook_secret(context: typer.Context, stack: str, repository: str) -> str:
-    from relaunch_cli.repository_setup.webhook_secret import secret_of
-
     connection = connect(context, stack)
     return secret_of(repository, connection.webhook, connection.deps.clock.now())
 
 
 def _apply(context: typer.Context, file: Path, stack: str, *, as_json: bool) -> Any:
     """Register the definitions as `relaunch apply` does; return what it says as JSON."""
-    from relaunch_cli.views.screen import print_note
-
     commands: Any = context.parent.command if context.parent else None
-    apply = commands.get_command(context, "apply")
+    apply = commands.commands["apply"]
     arguments = [str(file), "--stack", stack]
     if not as_json:
         print_note(f"relaunch apply {file.name}")

@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch_cli import exit_codes
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect, load_job
 from relaunch_cli.options import DEFAULT_STACK, JobId, Stack
+from relaunch_cli.repository_setup.git_repository import find_repository
+from relaunch_cli.repository_setup.local_push import find_push
+from relaunch_cli.views.screen import print_note, progress
 
 if TYPE_CHECKING:
     from relaunch.core.jobs.attempt import Attempt
-    from relaunch_cli.aws.connection import Connection
+    from relaunch_cli.aws.connected import Connection
 
 _START_SECONDS = 30
 _POLL_SECONDS = 1.0
@@ -38,9 +42,6 @@ def interrupt(
 
     The task receives SIGTERM and can save a checkpoint; the job is launched again on another machine.
     """
-    from relaunch.core.definitions.accelerator import PurchaseOption
-    from relaunch_cli.views.screen import print_note
-
     connection = connect(context, stack)
     attempt = _load_attempt(job, connection)
     if attempt.placement.offering.purchase is not PurchaseOption.SPOT:
@@ -57,8 +58,6 @@ def terminate(context: typer.Context, job: JobId, stack: Stack = DEFAULT_STACK) 
 
     The task receives no SIGTERM; the job is launched again, from its newest complete checkpoint.
     """
-    from relaunch_cli.views.screen import print_note
-
     connection = connect(context, stack)
     instance_id = _running_instance(job, _load_attempt(job, connection))
     connection.local_world.control("terminate", {"instance_id": instance_id})
@@ -76,8 +75,6 @@ def no_capacity(
 
     Instances that run go on. The next launch of any job there finds none, until `--end`.
     """
-    from relaunch_cli.views.screen import print_note
-
     connection = connect(context, stack)
     offering = _load_attempt(job, connection).placement.offering
     pool = {"instance_type": offering.instance_type, "purchase": offering.purchase.value}
@@ -93,10 +90,6 @@ def push(context: typer.Context, stack: Stack = DEFAULT_STACK) -> None:
     programs of this terminal's PATH but for Relaunch's own, and with the command of task-definition.json or of the
     Dockerfile. Waits some seconds for the job that the image starts.
     """
-    from relaunch_cli.repository_setup.git_repository import find_repository
-    from relaunch_cli.repository_setup.local_push import find_push
-    from relaunch_cli.views.screen import print_note
-
     found = find_push(find_repository(Path.cwd()))
     connection = connect(context, stack)
     with tempfile.TemporaryDirectory(prefix="relaunch-") as folder:
@@ -124,8 +117,6 @@ def _describe_python(python: str) -> str:
 
 def _await_start(identity: str, connection: "Connection") -> str:
     """Wait until an event with such an identity was handled; return what it started, or why it started nothing."""
-    from relaunch_cli.views.screen import progress
-
     deps = connection.deps
     ends_at = deps.clock.now() + timedelta(seconds=_START_SECONDS)
     with progress("waiting for the job that the image starts"):
@@ -164,3 +155,12 @@ def _running_instance(job_id: str, attempt: "Attempt") -> str:
         hint = f"`relaunch explain {job_id}` says what it waits for"
         raise CommandError(f"{job_id} has no task on an instance now", hint, exit_codes.NOT_FOUND)
     return instance_id
+
+
+group = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Push to the local world (`make local`), and cause faults in it."
+)
+group.command()(push)
+group.command()(interrupt)
+group.command()(terminate)
+group.command("no-capacity")(no_capacity)

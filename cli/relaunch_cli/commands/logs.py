@@ -1,13 +1,17 @@
 """`relaunch logs`."""
 
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, assert_never
 
 import typer
 
 from relaunch.core.definitions.targets import Target
-from relaunch_cli.lookup import connect, find_attempt, find_container, load_history
+from relaunch_cli.job_logs import JobLogs, follow_logs
+from relaunch_cli.lookup import connect, find_attempt, find_container, load_runs
 from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack, parse_age
 from relaunch_cli.terminal import echo, log_lines
+from relaunch_cli.views.json_output.job_list import log_line_json
+from relaunch_cli.views.screen import print_json, print_note, progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,18 +39,13 @@ def logs(  # noqa: PLR0913 - a command has the options it has
     stack: Stack = DEFAULT_STACK,
 ) -> None:
     """Print the logs of a job's tasks, all attempts in order."""
-    from itertools import chain
-
-    from relaunch_cli.job_logs import JobLogs, follow_logs
-    from relaunch_cli.views.screen import print_note, progress
-
     age = parse_age(since) if since else None
     connection = connect(context, stack)
-    deps = connection.deps
+    jobs = connection.jobs
     with progress("reading the job"):
-        history = load_history(deps, job)
+        history = load_runs(jobs, job)
     if not follow or history.job.state.is_final:
-        find_attempt(attempt, history)
+        find_attempt(attempt, history.attempts, history.job.job_id)
     match history.job.definition.target:
         case Target.ECS:
             source = connection.logs
@@ -54,15 +53,15 @@ def logs(  # noqa: PLR0913 - a command has the options it has
             source = connection.pod_logs
         case _:
             assert_never(history.job.definition.target)
-    start = deps.clock.now() - age if age else None
+    start = connection.now() - age if age else None
     reader = JobLogs(source, find_container(container, history), attempt, start)
     lines: Iterable[LogLine] = [] if tail is None else reader.tail(history, tail)
     if follow:
         lines = chain(
-            lines, follow_logs(reader, lambda: load_history(deps, history.job.job_id), deps.clock.now, connection.pause)
+            lines, follow_logs(reader, lambda: load_runs(jobs, history.job.job_id), connection.now, connection.pause)
         )
     elif tail is None:
-        lines = reader.read(history, deps.clock.now())
+        lines = reader.read(history, connection.now())
     is_any = _print_lines(lines, as_json=as_json)
     if not is_any and not as_json:
         print_note(f"no logs{_until(history.job.state, has_start=age is not None)}; the job is {history.job.state}")
@@ -76,9 +75,6 @@ def _until(state: "JobState", *, has_start: bool) -> str:
 
 def _print_lines(lines: "Iterable[LogLine]", *, as_json: bool) -> bool:
     """Print lines as they arrive, with a note where the next attempt begins; return whether there were any."""
-    from relaunch_cli.views.json_output.jobs import log_line_json
-    from relaunch_cli.views.screen import print_json, print_note
-
     current = 0
     for line in lines:
         if as_json:

@@ -4,8 +4,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from relaunch.core.machines.machine import MachineState
 from relaunch_cli.lookup import connect
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
+from relaunch_cli.views.json_output.machines import machines_json
+from relaunch_cli.views.machines import describe_left, describe_warm, render_machines, render_totals
+from relaunch_cli.views.screen import print_json, print_note, print_result, progress
 
 if TYPE_CHECKING:
     from relaunch.core.machines.machine import Machine
@@ -24,10 +28,6 @@ def machines(
     A machine without an instance is still requested; its price is an upper limit. Beside the table: what all of them
     cost, the limits of the stack, and what is kept without a job.
     """
-    from relaunch_cli.views.json_output.machines import machines_json
-    from relaunch_cli.views.machines import describe_left, describe_warm, render_machines, render_totals
-    from relaunch_cli.views.screen import print_json, print_note, print_result, progress
-
     deps = connect(context, stack).deps
     limits = deps.limits.machines
     is_on = deps.machine_settings.is_on
@@ -52,8 +52,6 @@ def machines(
 
 def _load_machines(store: "MachineStore", limit: int) -> "tuple[list[Machine], bool]":
     """Return machines that are not gone, newest first, and whether others were left unread."""
-    from relaunch.core.machines.machine import MachineState
-
     machine_ids = store.load_living(limit + 1)
     loaded = [store.load_machine(machine_id) for machine_id in machine_ids[:limit]]
     # The index has machines that are gone too, while effects are pending and until it has caught up.

@@ -1,16 +1,34 @@
 """`relaunch notices`."""
 
+import base64
+import json
+import secrets
+import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
+from relaunch.adapters.notices.configuration import (
+    KINDS,
+    MalformedReceiverError,
+    hosts_of,
+    read_configuration,
+    write_configuration,
+)
+from relaunch.adapters.notices.https_sender import HttpsSender, UnsendableError
+from relaunch.core.notices.samples import sample_notice
+from relaunch.ports.notices import Delivered
 from relaunch_cli import exit_codes, receiver_options
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
 from relaunch_cli.terminal import harmless
 from relaunch_cli.value_completions import complete_notice, one_of
+from relaunch_cli.views.notices import ReceiverRow, TestRow, render_receivers, render_tests
+from relaunch_cli.views.screen import can_ask, print_json, print_note, print_result, print_text, progress
 
 if TYPE_CHECKING:
     from relaunch.adapters.notices.configuration import ReceiverConfiguration
@@ -18,7 +36,6 @@ if TYPE_CHECKING:
     from relaunch.core.notices.notice import Notice
     from relaunch.ports.notices import NoticeReceiver, Outcome
     from relaunch_cli.aws.notices import StackNotices
-    from relaunch_cli.views.notices import ReceiverRow, TestRow
 
 _HELD_SECONDS = 60  # what a container has read is used for so long (adapters.notices.receivers.HELD)
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the receiver, like team-ml.")]
@@ -34,9 +51,6 @@ _QUESTIONS = {
 
 def list_(context: typer.Context, *, as_json: Json = False, stack: Stack = DEFAULT_STACK) -> None:
     """List the receivers of the stack's notices, without their addresses and secrets."""
-    from relaunch_cli.views.notices import render_receivers
-    from relaunch_cli.views.screen import print_json, print_result
-
     stored = connect(context, stack).notices.store.load()
     rows = [_make_row(name, stored[name]) for name in sorted(stored)]
     if as_json:
@@ -76,9 +90,6 @@ def add(  # noqa: PLR0913 - a command has the options it has
     stack: Stack = DEFAULT_STACK,
 ) -> None:
     """Add a receiver. Its URL, token or secret is asked for, or read from standard input, a line each."""
-    from relaunch.adapters.notices.configuration import write_configuration
-    from relaunch_cli.views.screen import print_json, print_note
-
     receiver_options.check_name(name)
     receiver_options.check_kind(kind)
     receiver_options.check_place(kind, channel, topic)
@@ -111,8 +122,6 @@ def remove(
     stack: Stack = DEFAULT_STACK,
 ) -> None:
     """Remove a receiver; definitions that name it are left as they are."""
-    from relaunch_cli.views.screen import print_json, print_text
-
     access = connect(context, stack).notices
     receiver_options.check_name(name)
     if not is_sure:
@@ -142,9 +151,6 @@ def try_out(
     stack: Stack = DEFAULT_STACK,
 ) -> None:
     """Send a notice of each kind that a receiver gets, from this machine, and print what it answers."""
-    from relaunch_cli.views.notices import render_tests
-    from relaunch_cli.views.screen import print_json, print_result, progress
-
     access = connect(context, stack).notices
     stored = access.store.load()
     if name not in stored:
@@ -178,10 +184,6 @@ def _ask(given: dict[str, Any]) -> str:
 
 def _read_secret(question: str) -> str:
     """Return a line that nobody sees; of a pipe the next one."""
-    import sys
-
-    from relaunch_cli.views.screen import can_ask
-
     if not can_ask():
         return sys.stdin.readline().strip()
     try:
@@ -191,21 +193,14 @@ def _read_secret(question: str) -> str:
 
 
 def _make_secret() -> str:
-    import base64
-    import secrets
-
     return f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}"
 
 
 def _configure(name: str, given: dict[str, Any]) -> "ReceiverConfiguration":
-    import json
-
     return _read(name, json.dumps({key: value for key, value in given.items() if value is not None}))
 
 
 def _read(name: str, text: str) -> "ReceiverConfiguration":
-    from relaunch.adapters.notices.configuration import KINDS, MalformedReceiverError, read_configuration
-
     try:
         return read_configuration(text)
     except MalformedReceiverError as error:
@@ -215,11 +210,6 @@ def _read(name: str, text: str) -> "ReceiverConfiguration":
 
 def _check(access: "StackNotices", name: str, configuration: "ReceiverConfiguration") -> None:
     """Check an address, a topic and a secret, before anything is stored."""
-    from urllib.parse import urlsplit
-
-    from relaunch.adapters.notices.configuration import hosts_of
-    from relaunch.adapters.notices.https_sender import HttpsSender, UnsendableError
-
     _make(access, name, configuration)
     if configuration.url is None:
         return
@@ -233,8 +223,6 @@ def _check(access: "StackNotices", name: str, configuration: "ReceiverConfigurat
 
 
 def _make(access: "StackNotices", name: str, configuration: "ReceiverConfiguration") -> "NoticeReceiver":
-    from relaunch.adapters.notices.configuration import MalformedReceiverError
-
     try:
         return access.maker.make(configuration, configuration.subscription(name))
     except MalformedReceiverError as error:
@@ -248,9 +236,6 @@ def _make(access: "StackNotices", name: str, configuration: "ReceiverConfigurati
 
 
 def _send(receiver: "NoticeReceiver", kinds: "Sequence[NoticeKind]") -> "list[TestRow]":
-    from relaunch.core.notices.samples import sample_notice
-    from relaunch.ports.notices import Delivered
-
     rows = []
     thread = ""
     for sequence, kind in enumerate(kinds, 1):
@@ -262,22 +247,15 @@ def _send(receiver: "NoticeReceiver", kinds: "Sequence[NoticeKind]") -> "list[Te
 
 
 def _now() -> Any:
-    from datetime import UTC, datetime
-
     return datetime.now(UTC)
 
 
 def _test_row(kind: str, outcome: "Outcome") -> "TestRow":
-    from relaunch.ports.notices import Delivered
-    from relaunch_cli.views.notices import TestRow
-
     answer = outcome.answer if isinstance(outcome, Delivered) else outcome.reason
     return TestRow(kind, type(outcome).__name__.lower(), answer)
 
 
 def _make_row(name: str, text: str) -> "ReceiverRow":
-    from relaunch_cli.views.notices import ReceiverRow
-
     try:
         return _row_of(name, _read(name, text))
     except CommandError as error:
@@ -285,8 +263,6 @@ def _make_row(name: str, text: str) -> "ReceiverRow":
 
 
 def _row_of(name: str, configuration: "ReceiverConfiguration") -> "ReceiverRow":
-    from relaunch_cli.views.notices import ReceiverRow
-
     kinds = tuple(kind.value for kind in configuration.kinds)
     return ReceiverRow(name, configuration.kind, kinds, configuration.is_for_all)
 
@@ -302,3 +278,12 @@ def _confirm(question: str) -> None:
         raise CommandError("not confirmed: nothing was removed", "--yes removes without asking") from None
     if not is_confirmed:
         raise CommandError("nothing was removed", exit_code=exit_codes.CANCELLED)
+
+
+group = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Manage the receivers of notices: Slack, e-mail and others."
+)
+group.command("list")(list_)
+group.command()(add)
+group.command()(remove)
+group.command("test")(try_out)

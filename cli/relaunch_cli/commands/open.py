@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from relaunch_cli import exit_codes
+from relaunch_cli.console_links import TaskConsole
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect, find_attempt, find_container, load_history
 from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack
+from relaunch_cli.views.screen import print_json, print_note, print_text, progress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from relaunch.core.jobs.attempt import Attempt
     from relaunch.ports import JobHistory
-    from relaunch_cli.aws.connection import Connection
-    from relaunch_cli.console_links import TaskConsole
+    from relaunch_cli.aws.connected import Connection
 
 
 class Page(StrEnum):
@@ -39,12 +40,10 @@ def open_(  # noqa: PLR0913 - a command has the options it has
     stack: Stack = DEFAULT_STACK,
 ) -> None:
     """Open a job's task, log stream or instance in the AWS console, and print the links of all three."""
-    from relaunch_cli.views.screen import print_json, print_note, print_text, progress
-
     connection = connect(context, stack)
     with progress("reading the job"):
         history = load_history(connection.deps, job)
-        links = _find_links(history, find_attempt(attempt, history), connection)
+        links = _find_links(history, find_attempt(attempt, history.attempts, history.job.job_id), connection)
     if as_json:
         print_json({"links": {each.value: links.get(each) for each in Page}})
     for name, link in {} if as_json else links.items():
@@ -65,8 +64,6 @@ def _find_links(history: "JobHistory", attempt: "Attempt | None", connection: "C
     Raises:
         CommandError: there is no task, or it is not on ECS.
     """
-    from relaunch_cli.console_links import TaskConsole
-
     name = history.job.job_id
     if not history.job.definition.target.capabilities.takes_task_definition:
         hint = "`relaunch show` has the name of its task, which is a Job: `kubectl describe job NAME`"
@@ -84,8 +81,6 @@ def _find_links(history: "JobHistory", attempt: "Attempt | None", connection: "C
 
 def _find_log(history: "JobHistory", task_arn: str, console: "TaskConsole", connection: "Connection") -> str:
     """Return the link of the log stream of a task's main container, empty if its log is not in CloudWatch Logs."""
-    from relaunch_cli.views.screen import print_note
-
     try:
         container = find_container(None, history)
         destination = connection.logs.destination(history.job.revision.arn, container)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from relaunch.core.definitions.targets import Target
-from relaunch_cli import exit_codes
+from relaunch_cli import exit_codes, planning
 from relaunch_cli.completions import complete_definition
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect, find_instance_type, names_stack
@@ -23,6 +23,10 @@ from relaunch_cli.value_completions import (
     complete_type,
     one_of,
 )
+from relaunch_cli.views.json_output.plans import plans_json
+from relaunch_cli.views.plan import PlanOptions, plan_notes, render_plans
+from relaunch_cli.views.screen import print_json, print_note, print_result
+from relaunch_cli.views.selection import SelectionOptions
 
 if TYPE_CHECKING:
     from relaunch.usecases.plan_jobs import Plan
@@ -199,12 +203,6 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     relaunch plan --neuron-cores 4 --explain inf2.xlarge
     relaunch plan --target ack --gpu 1 --gpu-memory 2GiB --compute-percent 30
     """  # noqa: D301 - click's mark for lines to be left as they are
-    from relaunch_cli import planning
-    from relaunch_cli.views.json_output.plans import plans_json
-    from relaunch_cli.views.plan import PlanOptions, plan_notes, render_plans
-    from relaunch_cli.views.screen import print_json, print_note, print_result
-    from relaunch_cli.views.selection import SelectionOptions
-
     options = {
         option: value
         for option, value in {

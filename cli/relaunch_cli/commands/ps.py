@@ -5,19 +5,23 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from relaunch.core.jobs.state import FINAL_STATES, JobState
 from relaunch_cli.completions import complete_definition
-from relaunch_cli.lookup import MOST_OPEN, connect
+from relaunch_cli.errors import CommandError, did_you_mean
+from relaunch_cli.lookup import MOST_OPEN, connect, load_definition
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack, parse_age
 from relaunch_cli.value_completions import complete_state
+from relaunch_cli.views.job_list import render_jobs
+from relaunch_cli.views.json_output.job_list import summary_json
+from relaunch_cli.views.screen import print_json, print_note, print_result, progress, refreshed, stdout_console
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from relaunch.core.jobs.state import JobSummary
-    from relaunch.core.machines.machine import Machine
     from relaunch.ports import JobStore
-    from relaunch_cli.aws.connection import Connection
+    from relaunch_cli.aws.connected import Connection
 
 _PAGE_SIZE = 100
 _POLL_SECONDS = 2.0
@@ -42,8 +46,6 @@ class _Filter:
     @property
     def wants_ended(self) -> bool:
         """Return whether jobs that have ended may match."""
-        from relaunch.core.jobs.state import FINAL_STATES
-
         return not self.states.isdisjoint(FINAL_STATES) if self.states else self.has_ended
 
     def matches(self, job: "JobSummary") -> bool:
@@ -81,9 +83,6 @@ def ps(  # noqa: PLR0913 - a command has the options it has
     stack: Stack = DEFAULT_STACK,
 ) -> None:
     """List the open jobs, newest first; their costs include the running task."""
-    from relaunch_cli.views.jobs import render_jobs
-    from relaunch_cli.views.screen import print_json, print_note, print_result, progress
-
     states = _parse_states(state or [])
     age = parse_age(since) if since else None
     connection = connect(context, stack)
@@ -96,8 +95,6 @@ def ps(  # noqa: PLR0913 - a command has the options it has
             _check_definition(definition, connection)
     now = connection.now()
     if as_json:
-        from relaunch_cli.views.json_output.jobs import summary_json
-
         print_json({"jobs": [summary_json(job, now) for job in jobs], "is_cut": is_cut})
         return
     if jobs:
@@ -114,9 +111,6 @@ def _parse_states(names: "Iterable[str]") -> frozenset[str]:
     Raises:
         CommandError: there is no such state.
     """
-    from relaunch.core.jobs.state import JobState
-    from relaunch_cli.errors import CommandError, did_you_mean
-
     known = [each.value for each in JobState]
     for name in names:
         if name.upper() not in known:
@@ -132,8 +126,6 @@ def _check_definition(name: str, connection: "Connection") -> None:
         CommandError: it is not.
     """
     if name:
-        from relaunch_cli.lookup import load_definition
-
         load_definition(connection.deps, name)
 
 
@@ -166,24 +158,24 @@ def _load_jobs(connection: "Connection", wanted: _Filter) -> "tuple[list[JobSumm
 
 
 def _load_one_by_one(job_ids: "Collection[str]", store: "JobStore") -> "list[JobSummary]":
-    from relaunch.core.jobs.cost import summarize_job
+    from relaunch.core.jobs.cost import summarize_job  # noqa: PLC0415 - where an old job is still open
 
     loaded = (store.load_job(job_id) for job_id in job_ids)
     return sorted((summarize_job(job) for job in loaded if job), key=lambda job: job.accepted_at, reverse=True)
 
 
-def _load_awaited(jobs: "Sequence[JobSummary]", connection: "Connection") -> "Mapping[str, Machine]":
+def _load_awaited(jobs: "Sequence[JobSummary]", connection: "Connection") -> "Mapping[str, tuple[str, str]]":
+    """Return type and zone of the machines that jobs wait for, by ID."""
     if not any(job.machine_id for job in jobs):
         return {}
-    from relaunch_cli.job_machines import load_awaited
+    from relaunch_cli.job_machines import load_awaited  # noqa: PLC0415 - where a job has a machine
+    from relaunch_cli.views.machines import short_offering  # noqa: PLC0415 - as above
 
-    return load_awaited(jobs, connection.deps.machines)
+    found = load_awaited(jobs, connection.deps.machines)
+    return {machine_id: short_offering(machine) for machine_id, machine in found.items()}
 
 
 def _watch(connection: "Connection", wanted: _Filter) -> NoReturn:
-    from relaunch_cli.views.jobs import render_jobs
-    from relaunch_cli.views.screen import refreshed, stdout_console
-
     with refreshed(stdout_console()) as show:
         while True:
             jobs, _ = _load_jobs(connection, wanted)

@@ -1,14 +1,25 @@
 """`relaunch retry`."""
 
 import re
+import uuid
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from relaunch.core.jobs.job import keyed_identity
+from relaunch.core.launches.launch_plan import job_checkpoint_uri
+from relaunch.core.triggers.events import DirectRequest
+from relaunch.core.triggers.retry import CannotRetry
+from relaunch.core.triggers.retry import retry as retry_of
+from relaunch.ports import PortError
+from relaunch.usecases.find_checkpoints import MissingCheckpointError, find_resume_uri
+from relaunch.usecases.retry_job import retry_job
 from relaunch_cli import exit_codes
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect, load_job
 from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack
+from relaunch_cli.submission import check_key, finish, submit_job
+from relaunch_cli.views.screen import print_note, progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,14 +70,6 @@ def retry(  # noqa: PLR0913 - a command has the options it has
 
     With --wait, Ctrl-C leaves the job running; the exit code is 1 if the job failed and 130 if it was cancelled.
     """
-    import uuid
-
-    from relaunch.core.jobs.job import keyed_identity
-    from relaunch.core.triggers.events import DirectRequest
-    from relaunch.usecases.retry_job import retry_job
-    from relaunch_cli.submission import check_key, finish, submit_job
-    from relaunch_cli.views.screen import progress
-
     check_key(key)
     connection = connect(context, stack)
     deps = connection.deps
@@ -78,8 +81,6 @@ def retry(  # noqa: PLR0913 - a command has the options it has
     asked = DirectRequest(identity, ended.definition.name, {}, connection.caller, deps.clock.now())
     submission, new = submit_job(lambda: retry_job(ended, asked, deps, **chosen._asdict()))
     if submission.is_new and not as_json:
-        from relaunch_cli.views.screen import print_note
-
         print_note(note)
     finish(submission, new, connection, is_awaited=wait, as_json=as_json)
 
@@ -90,8 +91,6 @@ def _parse_checkpoint(text: str, job: "Job") -> _Choice:
     Raises:
         CommandError: it is none of these.
     """
-    from relaunch.core.launches.launch_plan import job_checkpoint_uri
-
     if not text:
         return _Choice()
     prefix = job_checkpoint_uri(job)
@@ -108,11 +107,6 @@ def _look_for_checkpoint(job: "Job", chosen: _Choice, deps: "Dependencies") -> s
     Raises:
         CommandError: the job cannot be retried, or the chosen checkpoint is not there.
     """
-    from relaunch.core.triggers.retry import CannotRetry
-    from relaunch.core.triggers.retry import retry as retry_of
-    from relaunch.ports import PortError
-    from relaunch.usecases.find_checkpoints import MissingCheckpointError, find_resume_uri
-
     retried = retry_of(job, chosen.step, chosen.attempt)
     if isinstance(retried, CannotRetry):
         raise CommandError(retried.reason)

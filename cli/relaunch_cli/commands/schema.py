@@ -1,5 +1,8 @@
 """`relaunch schema`."""
 
+from relaunch.adapters.definition_file.schema import write_schema
+from relaunch_cli.views.screen import print_text
+
 
 def schema() -> None:
     """Print the JSON Schema of definition files, for editors that complete and check keys.
@@ -9,7 +12,4 @@ def schema() -> None:
     and as the first line of relaunch.yaml, for the YAML language server:
     # yaml-language-server: $schema=relaunch.schema.json
     """  # noqa: D301 - click's mark for lines to be left as they are
-    from relaunch.adapters.definition_file.schema import write_schema
-    from relaunch_cli.views.screen import print_text
-
     print_text(write_schema().rstrip("\n"))

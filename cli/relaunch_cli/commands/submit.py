@@ -1,13 +1,18 @@
 """`relaunch submit`."""
 
+import uuid
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from relaunch.core.jobs.job import keyed_identity
+from relaunch.core.triggers.events import DirectRequest
+from relaunch.usecases.submit_job import submit_request
 from relaunch_cli.completions import complete_definition
 from relaunch_cli.errors import CommandError, did_you_mean
 from relaunch_cli.lookup import connect, load_definition
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
+from relaunch_cli.submission import check_key, finish, submit_job
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,13 +50,6 @@ def submit(  # noqa: PLR0913 - a command has the options it has
 
     With --wait, Ctrl-C leaves the job running; the exit code is 1 if the job failed and 130 if it was cancelled.
     """
-    import uuid
-
-    from relaunch.core.jobs.job import keyed_identity
-    from relaunch.core.triggers.events import DirectRequest
-    from relaunch.usecases.submit_job import submit_request
-    from relaunch_cli.submission import check_key, finish, submit_job
-
     check_key(key)
     connection = connect(context, stack)
     deps = connection.deps

@@ -6,9 +6,16 @@ from typing import Annotated
 import typer
 
 from relaunch_cli import exit_codes
+from relaunch_cli.aws.account import AwsAccount
+from relaunch_cli.deployment.interruption import says_how_to_go_on
+from relaunch_cli.deployment.kept import find_kept
+from relaunch_cli.deployment.refusals import RefusedError
+from relaunch_cli.deployment.uninstallation import Uninstallation, is_complete
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
+from relaunch_cli.views.deployment import describe_kept, kept_json, render_removal
+from relaunch_cli.views.screen import can_ask, print_json, print_note, print_result, print_text
 
 
 def uninstall(
@@ -22,14 +29,6 @@ def uninstall(
 
     Buckets, images and the jobs table are kept; it says how each is deleted. Again, it goes on where it failed.
     """
-    from relaunch_cli.aws.account import AwsAccount
-    from relaunch_cli.deployment.interruption import says_how_to_go_on
-    from relaunch_cli.deployment.kept import find_kept
-    from relaunch_cli.deployment.refusals import RefusedError
-    from relaunch_cli.deployment.uninstallation import Uninstallation, is_complete
-    from relaunch_cli.views.deployment import describe_kept, kept_json, render_removal
-    from relaunch_cli.views.screen import can_ask, print_json, print_note, print_result, print_text
-
     account = AwsAccount()
     removal = Uninstallation(stack, account.client, print_note, time.sleep)
     found = removal.find_stacks()

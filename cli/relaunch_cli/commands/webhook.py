@@ -1,22 +1,33 @@
 """`relaunch webhook`."""
 
+import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from relaunch.adapters.github.secret_changes import (
+    SecretChangeError,
+    UnknownScopeError,
+    add_scope,
+    read_scopes,
+    remove_scope,
+    rotate_scope,
+    write_document,
+)
+from relaunch.adapters.github.webhook_secrets import MalformedSecretError, ScopeSecret, is_document, read_scope
 from relaunch_cli import exit_codes
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
 from relaunch_cli.terminal import harmless
+from relaunch_cli.views.screen import print_json, print_note, print_result, print_text
+from relaunch_cli.views.webhook import ScopeRow, render_scopes, render_secret
 
 if TYPE_CHECKING:
-    from relaunch.adapters.github.webhook_secrets import ScopeSecret
-    from relaunch_cli.aws.connection import Connection
+    from relaunch_cli.aws.connected import Connection
     from relaunch_cli.aws.webhook_secret import StoredSecret, WebhookSecretStore
-    from relaunch_cli.views.webhook import ScopeRow
 
 _ATTEMPTS = 5
 _HELD_SECONDS = 60  # what a container has read is used for so long (adapters.github.signature.REFRESH_SECONDS)
@@ -26,9 +37,6 @@ _Scope = Annotated[str, typer.Argument(metavar="SCOPE", help="OWNER, OWNER/REPO,
 
 def list_(context: typer.Context, *, as_json: Json = False, stack: Stack = DEFAULT_STACK) -> None:
     """List the scopes that have a secret, and until when a previous one is accepted; no secret is shown."""
-    from relaunch_cli.views.screen import print_json, print_result
-    from relaunch_cli.views.webhook import render_scopes
-
     connection = connect(context, stack)
     store = connection.webhook
     now = connection.deps.clock.now()
@@ -51,8 +59,6 @@ def add(
 
     From then on no other secret signs for them.
     """
-    from relaunch.adapters.github.secret_changes import add_scope
-
     connection = connect(context, stack)
     scope = _read_scope(scope)
     secret = _make_secret()
@@ -81,8 +87,6 @@ def rotate(
 
     The old one is accepted for hours more (the stack's WebhookPreviousSecretHours), unless it has leaked.
     """
-    from relaunch.adapters.github.secret_changes import rotate_scope
-
     connection = connect(context, stack)
     scope = _read_scope(scope)
     secret = _make_secret()
@@ -105,9 +109,6 @@ def remove(
     stack: Stack = DEFAULT_STACK,
 ) -> None:
     """Remove the secret of a scope, for which the secret of its owner or the default one signs from then on."""
-    from relaunch.adapters.github.secret_changes import remove_scope
-    from relaunch_cli.views.screen import print_json, print_text
-
     connection = connect(context, stack)
     scope = _read_scope(scope)
     if not is_sure:
@@ -121,9 +122,6 @@ def remove(
 
 def _change(connection: "Connection", scope: str, change: _Change) -> "ScopeRow":
     """Read, change and store the secrets until nobody else stores others in between; return what is stored."""
-    from relaunch.adapters.github.secret_changes import SecretChangeError, UnknownScopeError, write_document
-    from relaunch.adapters.github.webhook_secrets import ScopeSecret
-
     store = connection.webhook
     for _ in range(_ATTEMPTS):
         stored = store.load()
@@ -147,9 +145,6 @@ def _change(connection: "Connection", scope: str, change: _Change) -> "ScopeRow"
 
 
 def _load_scopes(store: "WebhookSecretStore", stored: "StoredSecret", now: datetime) -> "dict[str, ScopeSecret]":
-    from relaunch.adapters.github.secret_changes import read_scopes
-    from relaunch.adapters.github.webhook_secrets import MalformedSecretError, is_document
-
     stored_at = stored.stored_at.timestamp()
     is_recent = now.timestamp() < stored_at + store.previous_seconds
     previous = store.load_previous() if is_recent and not is_document(stored.text) else ""
@@ -161,8 +156,6 @@ def _load_scopes(store: "WebhookSecretStore", stored: "StoredSecret", now: datet
 
 
 def _make_row(store: "WebhookSecretStore", scope: str, secret: "ScopeSecret", now: datetime) -> "ScopeRow":
-    from relaunch_cli.views.webhook import ScopeRow
-
     url = store.url + scope.strip("/")
     if not secret.has_previous(now.timestamp(), store.previous_seconds):
         return ScopeRow(scope, url)
@@ -170,8 +163,6 @@ def _make_row(store: "WebhookSecretStore", scope: str, secret: "ScopeSecret", no
 
 
 def _read_scope(text: str) -> str:
-    from relaunch.adapters.github.webhook_secrets import read_scope
-
     scope = read_scope(text)
     if scope is None:
         raise CommandError(f"{text!r} is no scope", "write OWNER, OWNER/REPO, or / for the default secret")
@@ -179,15 +170,10 @@ def _read_scope(text: str) -> str:
 
 
 def _make_secret() -> str:
-    import secrets
-
     return secrets.token_hex(32)
 
 
 def _print_secret(row: "ScopeRow", secret: str, next_step: str, *, as_json: bool) -> None:
-    from relaunch_cli.views.screen import print_json, print_note, print_result
-    from relaunch_cli.views.webhook import render_secret
-
     if as_json:
         print_json({**row.to_json(), "secret": secret})
         return
@@ -202,3 +188,10 @@ def _confirm(question: str) -> None:
         raise CommandError("not confirmed: nothing was removed", "--yes removes without asking") from None
     if not is_confirmed:
         raise CommandError("nothing was removed", exit_code=exit_codes.CANCELLED)
+
+
+group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Manage the secrets of the GitHub webhook.")
+group.command("list")(list_)
+group.command()(add)
+group.command()(rotate)
+group.command()(remove)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from relaunch.usecases.cancel_job import cancel_job
 from relaunch_cli.deployment.capacity_providers import PROVIDER_NAME, ProviderStacks, find_provider_stacks
 from relaunch_cli.deployment.change_set import ChangeSets, read_stack
 from relaunch_cli.deployment.findings import Stack
@@ -143,8 +144,6 @@ class Uninstallation:
 
     def _cancel(self, deps: "Dependencies", cancelled: set[str]) -> Sequence[str]:
         """Cancel the open jobs that are not yet, also those that people submit meanwhile; return what is left."""
-        from relaunch.usecases.cancel_job import cancel_job
-
         jobs = deps.jobs.load_open(_MOST)
         for job_id in jobs:
             if job_id not in cancelled:

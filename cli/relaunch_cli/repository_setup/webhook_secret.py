@@ -4,6 +4,8 @@ import secrets
 from datetime import datetime
 from typing import Any
 
+from relaunch.adapters.github.secret_changes import SecretChangeError, add_scope, read_scopes, write_document
+from relaunch.adapters.github.webhook_secrets import MalformedSecretError, is_document
 from relaunch_cli import exit_codes
 from relaunch_cli.errors import CommandError
 
@@ -17,9 +19,6 @@ def secret_of(repository: str, store: Any, now: datetime) -> str:
         CommandError: what is stored is malformed, full, or changed again and again.
         ClientError, BotoCoreError: a call failed.
     """
-    from relaunch.adapters.github.secret_changes import SecretChangeError, add_scope, read_scopes, write_document
-    from relaunch.adapters.github.webhook_secrets import MalformedSecretError, is_document
-
     for _ in range(_ATTEMPTS):
         stored = store.load()
         is_recent = now.timestamp() < stored.stored_at.timestamp() + store.previous_seconds

@@ -7,13 +7,11 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from relaunch.core.jobs.changes import cut
-from relaunch.core.jobs.cost import attempt_price
 from relaunch.core.jobs.state import CostBasis
 from relaunch_cli.terminal import one_line
 
 if TYPE_CHECKING:
-    from relaunch.core.jobs.attempt import Attempt
-    from relaunch.core.offerings.offering import OfferingKey
+    from relaunch.core.offerings.offering_key import OfferingKey
 
 _MAX_REASON = 100
 _TASK_ARN = re.compile(r"arn:aws[a-z-]*:ecs:[^\s:]*:\d*:task/[^\s:]*?([0-9a-f]{32})")
@@ -63,13 +61,6 @@ def format_cost(usd: float, basis: CostBasis = CostBasis.PRICE) -> str:
 def format_price(usd_per_hour: object) -> str:
     """Format a price per hour; `?` if it is not known."""
     return f"{usd_per_hour:.4f}" if isinstance(usd_per_hour, int | float) else "?"
-
-
-def format_attempt_price(attempt: "Attempt") -> str:
-    """Format the price per hour of an attempt: `<=` before an upper limit, `?` if it is not known."""
-    price = attempt_price(attempt)
-    limit = "<=" if price.basis is CostBasis.LIMIT else ""
-    return limit + format_price(price.usd_per_hour or None)
 
 
 def format_percentage(fraction: object) -> str:

@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from relaunch.core.jobs.cost import cost_so_far
+from relaunch.core.jobs.cost import attempt_price, cost_so_far
 from relaunch.core.jobs.state import CostBasis
+from relaunch.core.revisions.revision import find_stop_timeout
 from relaunch_cli.terminal import one_line
 from relaunch_cli.views.formatting import (
-    format_attempt_price,
     format_cost,
     format_count,
     format_duration,
     format_machine,
+    format_price,
     format_time,
     format_timestamp,
-    shorten_reason,
     shorten_task_arns,
 )
+from relaunch_cli.views.job_checkpoints import checkpoint_rows
 from relaunch_cli.views.screen import state_text
+from relaunch_cli.views.selection import SelectionOptions, describe_choice, render_selection
 from relaunch_cli.views.table import PlainTable, key_values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from relaunch.core.definitions.ownership import Owner
     from relaunch.core.jobs.attempt import Attempt
     from relaunch.core.jobs.job import Job, TimelineEntry
-    from relaunch.core.jobs.state import JobSummary
     from relaunch.core.lifecycle.wait_explanation import Explanation
-    from relaunch.core.machines.machine import Machine
     from relaunch.core.triggers.waiting_jobs import WaitingJobs
     from relaunch.ports import EventRecord, JobHistory, StoredSelection
     from relaunch_cli.job_checkpoints import JobCheckpoints
@@ -42,50 +41,12 @@ if TYPE_CHECKING:
 
 # What one attempt usually has.
 _LAST_ENTRIES = 6
-_NO_MACHINES_BY_ID: Mapping[str, Machine] = MappingProxyType({})
-
-
-def render_jobs(
-    jobs: Iterable[JobSummary], now: datetime, machines: Mapping[str, Machine] = _NO_MACHINES_BY_ID
-) -> PlainTable:
-    """Return the table of `ps`; `machines` are those that jobs wait for."""
-    table = PlainTable(
-        *("JOB", "STATE", "SINCE", "ATT", "MACHINE", "ZONE", "COST", "STARTED BY", "REASON"),
-        right=("SINCE", "ATT", "COST"),
-        optional=("REASON", "STARTED BY", "ZONE", "ATT", "SINCE", "MACHINE", "COST"),
-        prose="cut",
-    )
-    for job in jobs:
-        table.add_row(
-            job.job_id,
-            state_text(job.state.value, job.waiting.reason.value if job.waiting else ""),
-            format_duration(now - job.state_since) if job.state_since else "-",
-            str(job.attempt_number or "-"),
-            *_describe_place(job, machines.get(job.machine_id)),
-            format_cost(*cost_so_far(job, now)),
-            job.started_by or job.trigger or "-",
-            shorten_reason(job.reason),
-        )
-    return table
-
-
-def _describe_place(job: JobSummary, awaited: Machine | None) -> tuple[str, str]:
-    """Return type and zone of the machine that the job waits for, else those of its last placement."""
-    if awaited is not None:
-        from relaunch_cli.views.machines import short_offering
-
-        return short_offering(awaited)
-    if job.offering is None:
-        return "-", "-"
-    return format_machine(job.offering), job.offering.zone or "-"
 
 
 def render_job(
     history: JobHistory, explanation: Explanation, now: datetime, saved: JobCheckpoints, owner: Owner | None = None
 ) -> RenderableType:
     """Return what `show` prints: the job, its attempts, what it has `saved`, and the owner of its definition."""
-    from relaunch_cli.views.job_checkpoints import checkpoint_rows
-
     table = key_values()
     for name, value in (*_job_rows(history.job, explanation, now, owner), *checkpoint_rows(history.job, saved, now)):
         table.add_row(name, value)
@@ -128,6 +89,13 @@ def _spent(job: Job, now: datetime) -> str:
         return ", at an unknown cost"
     about = "up to" if basis is CostBasis.LIMIT else "about"
     return f", {about} {format_cost(usd)}" if usd else ""
+
+
+def format_attempt_price(attempt: Attempt) -> str:
+    """Format the price per hour of an attempt: `<=` before an upper limit, `?` if it is not known."""
+    price = attempt_price(attempt)
+    limit = "<=" if price.basis is CostBasis.LIMIT else ""
+    return limit + format_price(price.usd_per_hour or None)
 
 
 def _attempts(attempts: Sequence[Attempt], now: datetime) -> list[RenderableType]:
@@ -222,8 +190,6 @@ def _choice_of_fleet(stored: StoredSelection, attempts: Iterable[Attempt]) -> li
 
 
 def _selection_parts(stored: StoredSelection, now: datetime, *, is_full: bool) -> list[RenderableType]:
-    from relaunch_cli.views.selection import SelectionOptions, describe_choice, render_selection
-
     title = f"Selection of attempt {stored.attempt_number}"
     if stored.placement_number > 1:
         title += f", placement try {stored.placement_number}"
@@ -240,9 +206,6 @@ def _selection_parts(stored: StoredSelection, now: datetime, *, is_full: bool) -
 def _render_explanation(
     job: Job, explanation: Explanation, now: datetime, saved: JobCheckpoints, waiting: WaitingJobs | None
 ) -> RenderableType:
-    from relaunch.core.revisions.revision import find_stop_timeout
-    from relaunch_cli.views.job_checkpoints import checkpoint_rows
-
     table = key_values()
     table.add_row("Ran", _ran(job, now))
     for name, value in checkpoint_rows(job, saved, now):

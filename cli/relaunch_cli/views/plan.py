@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import yaml
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from relaunch.adapters.definition_file.ad_hoc_request import NAME
+from relaunch.adapters.definition_file.ad_hoc_name import NAME
 from relaunch.adapters.kubernetes.manifest import preview_job
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
@@ -101,6 +100,8 @@ def find_manifest(plan: Plan, basis: PlanBasis) -> Mapping[str, object] | None:
 
 def write_manifest(manifest: Mapping[str, object]) -> str:
     """Return a manifest as YAML that `kubectl apply` reads."""
+    import yaml  # noqa: PLC0415 - for jobs on Kubernetes only
+
     return yaml.safe_dump(manifest, sort_keys=False, width=math.inf).rstrip()
 
 

@@ -126,7 +126,7 @@ def refreshed(console: Console) -> Iterator[Callable[[RenderableType], None]]:
         # Every time, also an unchanged one: writing is what tells that nobody reads any more.
         yield partial(console.print, soft_wrap=True)
         return
-    from rich.live import Live
+    from rich.live import Live  # noqa: PLC0415 - with --watch only
 
     with Live(console=console, auto_refresh=False) as live:
         yield lambda result: live.update(result, refresh=True)

@@ -18,6 +18,7 @@ from relaunch.core.jobs.job import (
     selected_placement,
     waited_slot,
 )
+from relaunch.core.jobs.runs import JobRuns, Run, RunContainer, RunDefinition, RunJob, RunRevision, RunStop
 from relaunch.core.jobs.state import JobSummary
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.groups import slot_of
@@ -175,6 +176,18 @@ class InMemoryJobs(WriteFaults):
 
     def load_open(self, limit: int) -> list[str]:
         return list(islice(self._open, limit))
+
+    def load_runs(self, job_id: str) -> JobRuns | None:
+        history = self.load_history(job_id)
+        if history is None:
+            return None
+        job = history.job
+        definition = RunDefinition(job.definition.target, job.definition.container)
+        revision = RunRevision(job.revision.arn, tuple(RunContainer(each.name) for each in job.revision.containers))
+        runs = (
+            Run(each.number, each.task_id, RunStop(each.stop.at) if each.stop else None) for each in history.attempts
+        )
+        return JobRuns(RunJob(job_id, job.state, definition, revision, job.ended_at), tuple(runs))
 
     def load_waiting(self, slot: str, limit: int) -> list[str]:
         waiting = [job for job in self._jobs() if waited_slot(job) == slot]

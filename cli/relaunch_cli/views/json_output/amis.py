@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from relaunch.core.offerings.instance_types import Ami
-from relaunch_cli.views.json_output.values import JsonObject
+from relaunch_cli.views.json_output.json_time import JsonObject
 
 
 def amis_json(images: Sequence[Ami], rejections: Mapping[str, str]) -> JsonObject:

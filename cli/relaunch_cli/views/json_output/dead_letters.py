@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from relaunch.core.messages.dead_letter import DeadLetterMessage, explain_dead_letter
 from relaunch.usecases.dead_letters import QueueListing
-from relaunch_cli.views.json_output.values import JsonObject, json_time
+from relaunch_cli.views.json_output.json_time import JsonObject, json_time
 
 
 def listings_json(listings: Sequence[QueueListing]) -> JsonObject:

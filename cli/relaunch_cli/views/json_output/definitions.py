@@ -22,7 +22,8 @@ from relaunch.core.triggers.upload_rules import ChangedRule
 from relaunch.usecases.plan_jobs import Plan
 from relaunch.usecases.register_definitions import DefinitionChange
 from relaunch_cli.views.definitions import github_filters
-from relaunch_cli.views.json_output.values import JsonObject, json_seconds, stop_timeout_json
+from relaunch_cli.views.json_output.json_time import JsonObject
+from relaunch_cli.views.json_output.values import json_seconds, stop_timeout_json
 
 
 def changes_json(

@@ -1,4 +1,4 @@
-"""Jobs, their logs, and events."""
+"""Jobs and events."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -6,41 +6,18 @@ from datetime import datetime
 from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.cost import attempt_price, cost_so_far
 from relaunch.core.jobs.job import Job, TimelineEntry
-from relaunch.core.jobs.state import CostBasis, JobSummary, Waiting
+from relaunch.core.jobs.state import CostBasis
 from relaunch.core.launches.launch_plan import job_checkpoint_uri
 from relaunch.core.lifecycle.wait_explanation import Explanation
 from relaunch.core.revisions.revision import find_stop_timeout
 from relaunch.core.triggers.waiting_jobs import WaitingJobs
 from relaunch.ports import EventRecord, JobHistory, StoredSelection
 from relaunch_cli.job_checkpoints import JobCheckpoints
-from relaunch_cli.job_logs import LogLine
 from relaunch_cli.job_machines import NO_MACHINES, JobMachines
+from relaunch_cli.views.json_output.job_list import cost_json, waiting_json
+from relaunch_cli.views.json_output.json_time import JsonObject, json_time
 from relaunch_cli.views.json_output.machines import machine_json
-from relaunch_cli.views.json_output.values import JsonObject, json_time, stop_timeout_json
-
-
-def summary_json(summary: JobSummary, now: datetime) -> JsonObject:
-    """Return a job of `ps`; `run_seconds` and `cost_usd` include the running task."""
-    running = (now - summary.running.since).total_seconds() if summary.running else 0.0
-    return {
-        "job_id": summary.job_id,
-        "definition": summary.definition,
-        "state": summary.state.value,
-        "state_since": json_time(summary.state_since),
-        "reason": summary.reason,
-        "waiting": _waiting_json(summary.waiting),
-        "attempt": summary.attempt_number or None,
-        "offering": str(summary.offering) if summary.offering else None,
-        "machine_id": summary.machine_id or None,
-        "interruptions": summary.interruptions,
-        "failures": summary.failures,
-        "run_seconds": summary.run_seconds + running,
-        **_cost_json(*cost_so_far(summary, now)),
-        "trigger": summary.trigger,
-        "started_by": summary.started_by or summary.trigger,
-        "accepted_at": json_time(summary.accepted_at),
-        "ended_at": json_time(summary.ended_at),
-    }
+from relaunch_cli.views.json_output.values import stop_timeout_json
 
 
 def job_json(job: Job, now: datetime) -> JsonObject:
@@ -51,7 +28,7 @@ def job_json(job: Job, now: datetime) -> JsonObject:
         "state": job.state.value,
         "state_since": json_time(job.state_since),
         "reason": job.reason,
-        "waiting": _waiting_json(job.waiting),
+        "waiting": waiting_json(job.waiting),
         "task_definition": job.revision.arn,
         "inputs": dict(job.inputs),
         "image": ":".join(job.image) if job.image else None,
@@ -62,7 +39,7 @@ def job_json(job: Job, now: datetime) -> JsonObject:
         "failures": job.totals.failures,
         "attempts_without_progress": job.progress.attempts_without_progress,
         "run_seconds": job.run_time(now).total_seconds(),
-        **_cost_json(*cost_so_far(job, now)),
+        **cost_json(*cost_so_far(job, now)),
         "cancel_requested": job.cancel_requested or None,
         "accepted_at": json_time(job.accepted_at),
         "ended_at": json_time(job.ended_at),
@@ -95,7 +72,7 @@ def explanation_json(
             "next_step": explanation.next_step,
             "next_at": json_time(explanation.next_at),
             "advice": list(explanation.advice),
-            "jobs_waiting": _jobs_waiting_json(waiting),
+            "jobs_waiting": _jobswaiting_json(waiting),
             "stop_timeout": stop_timeout_json(find_stop_timeout(history.job.definition, history.job.revision)),
         },
         "timeline": [_timeline_entry_json(entry) for entry in history.timeline],
@@ -136,23 +113,7 @@ def event_json(event: EventRecord) -> JsonObject:
     }
 
 
-def log_line_json(line: LogLine) -> JsonObject:
-    """Return one line of `logs`; each is a document of its own."""
-    return {"attempt": line.attempt_number, "at": json_time(line.at), "message": line.message}
-
-
-def _waiting_json(waiting: Waiting | None) -> JsonObject | None:
-    if waiting is None:
-        return None
-    return {
-        "for": waiting.reason.value,
-        "since": json_time(waiting.since),
-        "until": json_time(waiting.until),
-        "detail": waiting.detail,
-    }
-
-
-def _jobs_waiting_json(waiting: WaitingJobs | None) -> JsonObject | None:
+def _jobswaiting_json(waiting: WaitingJobs | None) -> JsonObject | None:
     if waiting is None:
         return None
     return {
@@ -161,10 +122,6 @@ def _jobs_waiting_json(waiting: WaitingJobs | None) -> JsonObject | None:
         "of_stack": waiting.of_stack,
         "limit_of_stack": waiting.limit_of_stack,
     }
-
-
-def _cost_json(usd: float, basis: CostBasis) -> JsonObject:
-    return {"cost_usd": None if basis is CostBasis.UNKNOWN else usd, "is_cost_limit": basis is CostBasis.LIMIT}
 
 
 def _attempt_json(attempt: Attempt) -> JsonObject:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from relaunch.core.machines.decision import MICRO_USD, MachineTotals
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import Claim, FleetRequest, Machine, MachineTimelineEntry
-from relaunch_cli.views.json_output.values import JsonObject, json_time
+from relaunch_cli.views.json_output.json_time import JsonObject, json_time
 
 
 def machines_json(

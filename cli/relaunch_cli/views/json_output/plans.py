@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 
-from relaunch.adapters.definition_file.ad_hoc_request import NAME
+from relaunch.adapters.definition_file.ad_hoc_name import NAME
 from relaunch.core.lifecycle.market_choice import MarketChoice
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.selection.selection import explain_rejection, explain_rows
 from relaunch.usecases.plan_jobs import Plan
 from relaunch_cli.views.json_output.definitions import accelerator_json
 from relaunch_cli.views.json_output.jobs import filters_json
+from relaunch_cli.views.json_output.json_time import JsonObject, json_time
 from relaunch_cli.views.json_output.machines import fleet_request_json
-from relaunch_cli.views.json_output.values import JsonObject, json_time
 from relaunch_cli.views.node_fit import fits_json
 from relaunch_cli.views.plan import PlanBasis, find_manifest
 from relaunch_cli.views.type_explanation import explain_type

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from relaunch.core.lifecycle.start_stages import Stage, Start
-from relaunch_cli.views.json_output.values import JsonObject, json_time
+from relaunch_cli.views.json_output.json_time import JsonObject, json_time
 
 
 def starts_json(job_id: str, starts: Iterable[Start]) -> JsonObject:

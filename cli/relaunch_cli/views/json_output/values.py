@@ -1,15 +1,9 @@
 """What the modules of this package share."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from relaunch.core.revisions.revision import StopTimeout
-
-JsonObject = dict[str, object]
-
-
-def json_time(at: datetime | None) -> str | None:
-    """Return a time in ISO 8601."""
-    return at.isoformat() if at else None
+from relaunch_cli.views.json_output.json_time import JsonObject
 
 
 def json_seconds(duration: timedelta | None) -> float | None:

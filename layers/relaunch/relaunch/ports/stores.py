@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from relaunch.core.jobs.attempt import Attempt
     from relaunch.core.jobs.groups import GroupStanding
     from relaunch.core.jobs.job import Job, TimelineEntry
+    from relaunch.core.jobs.runs import JobRuns
     from relaunch.core.jobs.state import JobSummary
     from relaunch.core.lifecycle.decision import Decision
     from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, OfferingKey
@@ -57,7 +58,7 @@ class EventRecord:
 
 
 class JobListing(Protocol):
-    """Lists of jobs, read from indexes: for those who read no job itself."""
+    """Lists of jobs, read from indexes, and the tasks of a job: for those who read no more of it."""
 
     def load_open(self, limit: int) -> list[str]:
         """Return ids of open jobs, and of finished ones while effects are pending."""
@@ -69,6 +70,9 @@ class JobListing(Protocol):
         Raises:
             PermanentError: the cursor is invalid.
         """
+
+    def load_runs(self, job_id: str) -> JobRuns | None:
+        """Load the tasks of a job, strongly consistent; None if there is no job."""
 
 
 class JobStore(JobListing, Protocol):

@@ -56,6 +56,7 @@ STORE_CALLS: Mapping[tuple[str, str], frozenset[StoreCall]] = {
     ("jobs", "release_group"): frozenset({_UPDATE}),
     ("jobs", "load_on_instance"): frozenset({_QUERY}),
     ("jobs", "load_open"): frozenset({_DUE}),
+    ("jobs", "load_runs"): frozenset({_QUERY}),
     ("jobs", "load_slot_holders"): frozenset({_SLOTS}),
     ("jobs", "load_waiting"): frozenset({_SLOTS}),
     ("jobs", "load_waiting_for_image"): frozenset({_QUERY}),

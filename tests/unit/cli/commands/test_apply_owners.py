@@ -12,7 +12,6 @@ import pytest
 from fakes.builders import make_definition
 from fakes.cli_session import flat, rewrite
 from relaunch.core.definitions.ownership import Owner
-from relaunch_cli.views import screen
 
 BOB = Owner("github.com/acme/vision", "train/relaunch.yaml", "arn:aws:iam::111122223333:user/bob")
 
@@ -47,7 +46,7 @@ def owners(session):
 
 @pytest.fixture
 def _terminal(monkeypatch):
-    monkeypatch.setattr(screen, "can_ask", lambda: True)
+    monkeypatch.setattr("relaunch_cli.commands.apply.can_ask", lambda: True)
 
 
 def test_definitions_are_registered_with_their_owner_and_shown_with_it(relaunch, session, file, owners):

@@ -7,7 +7,6 @@ from fakes.builders import make_definition
 from fakes.cli_session import CliSession
 from relaunch.core.definitions.definition import S3Trigger
 from relaunch.ports import PermanentError
-from relaunch_cli.views import screen
 
 
 def test_definitions_are_listed_with_what_starts_them(relaunch, session, file):
@@ -122,7 +121,7 @@ def test_the_rules_for_its_uploads_go_with_it_and_those_of_others_stay(relaunch,
 
 
 def test_what_others_changed_meanwhile_is_left_as_it_is(relaunch, session, monkeypatch):
-    monkeypatch.setattr(screen, "can_ask", lambda: True)
+    monkeypatch.setattr("relaunch_cli.commands.definitions.can_ask", lambda: True)
     changed = make_definition(command=("changed",))
     monkeypatch.setattr(typer, "confirm", lambda *_a, **_k: session.register(changed) or True)
 
@@ -134,7 +133,7 @@ def test_what_others_changed_meanwhile_is_left_as_it_is(relaunch, session, monke
 
 
 def test_what_others_deleted_meanwhile_is_not_found(relaunch, session, monkeypatch):
-    monkeypatch.setattr(screen, "can_ask", lambda: True)
+    monkeypatch.setattr("relaunch_cli.commands.definitions.can_ask", lambda: True)
     delete = session.deps.definitions.delete_definition
     monkeypatch.setattr(typer, "confirm", lambda *_a, **_k: delete("resnet"))
 
@@ -143,7 +142,7 @@ def test_what_others_deleted_meanwhile_is_not_found(relaunch, session, monkeypat
 
 @pytest.mark.parametrize(("answer", "is_deleted"), [("y\n", True), ("n\n", False), ("\n", False), ("", False)])
 def test_a_person_is_asked_first(relaunch, session, monkeypatch, answer, is_deleted):
-    monkeypatch.setattr(screen, "can_ask", lambda: True)
+    monkeypatch.setattr("relaunch_cli.commands.definitions.can_ask", lambda: True)
 
     result = relaunch("definitions", "delete", "resnet", answer=answer)
 

@@ -26,13 +26,14 @@ SURVEY = Survey(
 
 @pytest.fixture(autouse=True)
 def _terminal(_credentials, monkeypatch):
-    monkeypatch.setattr("relaunch_cli.views.screen.can_ask", lambda: True)
+    for command in ("deploy", "uninstall"):
+        monkeypatch.setattr(f"relaunch_cli.commands.{command}.can_ask", lambda: True)
     with mock_aws():
         yield
 
 
 def test_a_no_deploys_nothing(monkeypatch):
-    monkeypatch.setattr("relaunch_cli.deployment.deployment.survey", lambda *_: SURVEY)
+    monkeypatch.setattr("relaunch_cli.commands.deploy.survey", lambda *_: SURVEY)
 
     result = invoke("deploy", answer="n\n")
 
@@ -68,7 +69,7 @@ def test_ctrl_c_says_that_the_same_command_goes_on(monkeypatch, error):
     def interrupted(*_arguments):
         raise error
 
-    monkeypatch.setattr("relaunch_cli.deployment.deployment.survey", lambda *_: SURVEY)
+    monkeypatch.setattr("relaunch_cli.commands.deploy.survey", lambda *_: SURVEY)
     monkeypatch.setattr("relaunch_cli.deployment.deployment.Deployment.run", interrupted)
     monkeypatch.setattr("relaunch_cli.deployment.uninstallation.Uninstallation.delete", interrupted)
     create_stack("relaunch", {})

@@ -289,7 +289,7 @@ def test_functions_that_a_removal_has_closed_start_no_job(bed: AccountBed) -> No
 def test_the_doctor_of_the_local_world_is_silent_about_what_it_does_not_have(
     bed: AccountBed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("relaunch_cli.loopback.is_loopback", lambda _: True)
+    monkeypatch.setattr("relaunch_cli.commands.doctor.is_loopback", lambda _: True)
     bed.concurrency = (573, 573)
     bed.reserved = dict.fromkeys(bed.reserved)
 

@@ -11,7 +11,6 @@ import pytest
 from fakes.aws import REGION, make_client
 from fakes.cli_session import CliSession, flat
 from fakes.training_stacks import APPLICATION, ROLE, create_stack
-from relaunch_cli.views import screen
 from unit.cli.commands.init_account import FILES, PLAN, Relaunch, account_of, make_repository, revisions, written
 
 
@@ -117,7 +116,7 @@ def test_nothing_is_made_before_it_is_confirmed(relaunch: Relaunch, repository: 
     ],
 )
 def test_somebody_at_a_terminal_is_asked(relaunch, repository, monkeypatch, answers, exit_code, made):
-    monkeypatch.setattr(screen, "can_ask", lambda: True)
+    monkeypatch.setattr("relaunch_cli.commands.init.can_ask", lambda: True)
 
     outcome = relaunch("init", answer=answers)
 

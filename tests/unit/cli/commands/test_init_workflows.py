@@ -8,7 +8,6 @@ import pytest
 
 from fakes.cli_session import CliSession, flat
 from fakes.training_stacks import ROLE, create_stack
-from relaunch_cli import loopback
 from relaunch_cli.deployment.findings import github_stack_name
 from unit.cli.commands.init_account import FILES, PLAN, Relaunch, account_of, make_repository, written
 from unit.cli.repository_setup.fake_gh import FakeGh
@@ -106,7 +105,7 @@ def test_a_workflow_of_another_tool_is_never_replaced_and_is_told(relaunch: Rela
 def test_in_a_local_world_nobody_is_warned_of_a_workflow_that_nothing_there_runs(
     relaunch: Relaunch, repository: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(loopback, "is_loopback", lambda _url: True)
+    monkeypatch.setattr("relaunch_cli.commands.init.is_loopback", lambda _url: True)
     subprocess.run(["git", "remote", "remove", "origin"], check=True)
 
     shown = flat(relaunch("init", "--name", "vision", "--yes").stdout)

@@ -44,7 +44,7 @@ def removal(lines: list[str], pauses: list[float]) -> Uninstallation:
 @pytest.fixture
 def cancelled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     job_ids: list[str] = []
-    monkeypatch.setattr("relaunch.usecases.cancel_job.cancel_job", lambda job_id, *_: job_ids.append(job_id))
+    monkeypatch.setattr("relaunch_cli.deployment.uninstallation.cancel_job", lambda job_id, *_: job_ids.append(job_id))
     return job_ids
 
 

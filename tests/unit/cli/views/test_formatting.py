@@ -4,10 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.builders import NOW, make_attempt, make_placement
+from fakes.builders import NOW
 from relaunch.core.jobs.state import CostBasis
 from relaunch_cli.views.formatting import (
-    format_attempt_price,
     format_cost,
     format_count,
     format_duration,
@@ -49,12 +48,6 @@ def test_an_upper_limit_of_a_cost_is_marked(usd, text):
 
 def test_an_unknown_cost_is_no_amount():
     assert (format_cost(0, CostBasis.UNKNOWN), format_cost(0.4, CostBasis.UNKNOWN)) == ("?", "?")
-
-
-def test_the_price_of_an_attempt_is_marked_as_in_a_plan():
-    assert format_attempt_price(make_attempt()) == "0.4000"
-    assert format_attempt_price(make_attempt(placement=make_placement(is_price_limit=True))) == "<=0.4000"
-    assert format_attempt_price(make_attempt(placement=make_placement(price_usd_per_hour=0.0))) == "?"
 
 
 def test_unknown_prices_and_percentages():

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from pydantic import ValidationError
 
 from relaunch.adapters.core_schema import Plain
+from relaunch.adapters.definition_file.ad_hoc_name import NAME
 from relaunch.adapters.definition_file.messages import report_double_choices, report_errors, report_rule_problems
 from relaunch.adapters.definition_file.models import JobModel
 from relaunch.adapters.definition_file.parser import known_hardware
@@ -20,7 +21,6 @@ from relaunch.core.kubernetes.rules import kubernetes_revision
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.revisions.revision import DEFAULT_ARCHITECTURE, Revision
 
-NAME = "ad-hoc"
 """The name and the family of the job; the family is never looked up."""
 
 Value = str | Sequence[str]

@@ -53,14 +53,7 @@ def cost_so_far(job: Job | JobSummary, now: datetime) -> tuple[float, CostBasis]
     """
     if isinstance(job, Job) and job.attempt is not None and job.attempt.program_ended_at is not None:
         now = min(now, job.attempt.program_ended_at)
-    summary = job if isinstance(job, JobSummary) else summarize_job(job)
-    running = summary.running
-    ended_usd = summary.cost_usd + summary.useless_machines_usd
-    if running is None:
-        return ended_usd, summary.cost_basis
-    # ECS's clock may be ahead.
-    hours = max((now - running.since).total_seconds(), 0.0) / 3600
-    return ended_usd + hours * running.usd_per_hour, summary.cost_basis.plus(running.basis)
+    return (job if isinstance(job, JobSummary) else summarize_job(job)).cost_so_far(now)
 
 
 def summarize_job(job: Job) -> JobSummary:

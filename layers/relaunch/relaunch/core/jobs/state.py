@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from relaunch.core.offerings.offering import OfferingKey
+from relaunch.core.offerings.offering_key import OfferingKey
 
 
 class JobState(StrEnum):
@@ -135,3 +135,15 @@ class JobSummary:
     state_since: datetime | None = None
     started_by: str = ""
     useless_machines_usd: float = 0.0
+
+    def cost_so_far(self, now: datetime) -> tuple[float, CostBasis]:
+        """Return what the job has cost in USD, and what that rests on: its tasks, and the machines that never ran one.
+
+        A task whose program has ended costs more until its end is counted, which a summary does not say.
+        """
+        ended_usd = self.cost_usd + self.useless_machines_usd
+        if self.running is None:
+            return ended_usd, self.cost_basis
+        # ECS's clock may be ahead.
+        hours = max((now - self.running.since).total_seconds(), 0.0) / 3600
+        return ended_usd + hours * self.running.usd_per_hour, self.cost_basis.plus(self.running.basis)

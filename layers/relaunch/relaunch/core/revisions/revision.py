@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from relaunch.core.definitions.containers import main_of
 from relaunch.core.definitions.definition import JobDefinition
 
 ACTIVE = "ACTIVE"
@@ -124,9 +125,7 @@ def rank_revisions(rows: Iterable[RevisionRow], family: str) -> tuple[str, ...]:
 
 def main_container(definition: JobDefinition, revision: Revision) -> str | None:
     """Return the container that gets the overrides: the definition's, or the only one; None if it is ambiguous."""
-    if definition.container is not None:
-        return definition.container
-    return revision.containers[0].name if len(revision.containers) == 1 else None
+    return main_of(definition.container, [each.name for each in revision.containers])
 
 
 WARNING_SECONDS = 120

@@ -9,9 +9,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from pydantic import ValidationError
-
-from relaunch.adapters.validation import describe_errors
 from relaunch.ports import TransientError
 
 FORMATS: Mapping[str, int] = {
@@ -94,9 +91,18 @@ def newer_if_invalid(item: Mapping[str, Any]) -> Iterator[None]:
     """
     try:
         yield
-    except ValidationError as error:
-        message = f"{_name(item)} cannot be read, a newer release may have written it: {describe_errors(error)}"
+    except ValueError as error:
+        message = f"{_name(item)} cannot be read, a newer release may have written it: {_describe(error)}"
         raise TransientError(message) from error
+
+
+def _describe(error: ValueError) -> str:
+    # A list of jobs is read without pydantic: an error of it only exists once it is imported.
+    if type(error).__module__.partition(".")[0] != "pydantic_core":
+        return str(error)
+    from relaunch.adapters.validation import describe_errors  # noqa: PLC0415 - as above
+
+    return describe_errors(error)  # type: ignore[arg-type]
 
 
 def _name(item: Mapping[str, Any]) -> str:

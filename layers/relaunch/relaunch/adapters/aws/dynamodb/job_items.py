@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from relaunch.adapters.aws.dynamodb.job_body import JobBody, write_job_body
-from relaunch.adapters.aws.dynamodb.job_listing import LISTING, OPEN, UNSENT, summary_text
+from relaunch.adapters.aws.dynamodb.job_listing import LISTING, OPEN, UNSENT
 from relaunch.adapters.aws.dynamodb.table import (
     READ_UNIT_BYTES,
     Item,
@@ -33,6 +33,7 @@ from relaunch.core.jobs.job import (
     selected_placement,
     waited_slot,
 )
+from relaunch.core.jobs.state import JobSummary
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection.selection import Selection, explain_rows
 from relaunch.ports import StoredSelection
@@ -47,6 +48,7 @@ HELD = "#HELD"
 """The key in the index `slots` of jobs that have a slot and may use an instance; other keys are what jobs wait for."""
 
 _JOB = JobBody()
+_SUMMARY = TypeAdapter(JobSummary)
 _ATTEMPT = TypeAdapter(Attempt)
 _RARE_FIELDS = ("ended_first", "held_since", "held", "program_ended_at", "pulled")
 _TIMELINE_ENTRY = TypeAdapter(TimelineEntry)
@@ -80,7 +82,7 @@ def job_item(job: Job, write_id: str) -> Item:
         "write_id": text(write_id),
         "listing": text(LISTING),
         "accepted_at": text(stamp(job.accepted_at)),
-        "summary": summary_text(summarize_job(job)),
+        "summary": _dump(_SUMMARY, summarize_job(job)),
         "body": text(write_job_body(replace(job, attempt=None))),
     }
     if job.attempt:

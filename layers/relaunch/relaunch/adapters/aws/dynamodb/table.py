@@ -17,13 +17,14 @@ from relaunch.adapters.aws.dynamodb.formats import (
     newer_if_invalid,
     numbered,
 )
-from relaunch.adapters.aws.dynamodb.unknown_fields import Body, T, find_unknown, restore
 from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code, to_port_error, was_repeated
 from relaunch.ports import TransientError
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import QueryInputTypeDef
+
+    from relaunch.adapters.aws.dynamodb.unknown_fields import Body, T
 
 Item: TypeAlias = dict[str, Any]
 """An item of the low-level client: attribute → {type: value}."""
@@ -98,7 +99,7 @@ def read_body(item: Mapping[str, Any]) -> str | bytes:
     return zlib.decompress(item["packed"]["B"]) if "packed" in item else str(item["body"]["S"])
 
 
-def read_item(item: Mapping[str, Any], body: Body[T]) -> T:
+def read_item(item: Mapping[str, Any], body: "Body[T]") -> "T":
     """Return what the body of an item has.
 
     Raises:
@@ -153,7 +154,7 @@ class JobsTable:
         self._pause = pause
         self._read: dict[tuple[str, str], tuple[Item, Any, Body[Any] | None]] = {}
 
-    def read(self, item: Item, body: Body[T]) -> T:
+    def read(self, item: Item, body: "Body[T]") -> "T":
         """Return what the body of an item has, and keep the item until it is put, for what else it has.
 
         Raises:
@@ -169,6 +170,9 @@ class JobsTable:
         return value
 
     def _as_put(self, item: Item) -> Item:
+        # Imported here because whoever only reads needs none of it.
+        from relaunch.adapters.aws.dynamodb.unknown_fields import find_unknown, restore  # noqa: PLC0415
+
         # What is unknown is looked for now: far more items are read than put.
         stored, value, body = self._read.get((item["pk"]["S"], item["sk"]["S"]), ({}, None, None))
         fields = find_unknown(read_body(stored), value, body) if body is not None else ()
