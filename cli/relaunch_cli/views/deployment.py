@@ -122,7 +122,7 @@ def _stacks(plan: Survey, changes: Sequence[ParameterChange] = ()) -> Sequence[t
 def _changes(changes: Sequence[ParameterChange]) -> RenderableType:
     table = key_values()
     for each in changes:
-        values = "is set anew" if each.before == each.after else f"{each.before or 'empty'} → {each.after or 'empty'}"
+        values = "is set again" if each.before == each.after else f"{each.before or 'empty'} → {each.after or 'empty'}"
         table.add_row(Text(each.stack), Text(f"{each.name} {values}"))
     return table
 

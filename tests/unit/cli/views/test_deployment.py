@@ -84,7 +84,7 @@ def test_parameters_that_change_are_shown_before_the_question():
     assert "relaunch-machines update if the template differs: launch templates" in text
     assert "relaunch update: ten functions" in text
     assert "PARAMETERS THAT CHANGE relaunch MaxMachines 20 → 1 relaunch MachineTags empty → team=vision" in text
-    assert "relaunch OriginSecrets is set anew" in text
+    assert "relaunch OriginSecrets is set again" in text
     shown = survey_json(plan, changes, is_deployed=False)["changes"]
     assert shown[0] == {"stack": "relaunch", "name": "MaxMachines", "before": "20", "after": "1"}
     assert "PARAMETERS" not in flat(" ".join(lines(render_survey(plan))))
