@@ -49,10 +49,13 @@ def render_jobs(
     jobs: Iterable[JobSummary], now: datetime, machines: Mapping[str, Machine] = _NO_MACHINES_BY_ID
 ) -> PlainTable:
     """Return the table of `ps`; `machines` are those that jobs wait for."""
+    jobs = list(jobs)
+    # Why a job failed comes before who started it.
+    least = ("STARTED BY", "REASON") if any(job.reason for job in jobs) else ("REASON", "STARTED BY")
     table = PlainTable(
         *("JOB", "STATE", "SINCE", "ATT", "MACHINE", "ZONE", "COST", "STARTED BY", "REASON"),
         right=("SINCE", "ATT", "COST"),
-        optional=("REASON", "STARTED BY", "ZONE", "ATT", "SINCE", "MACHINE", "COST"),
+        optional=(*least, "ZONE", "ATT", "SINCE", "MACHINE", "COST"),
         prose="cut",
     )
     for job in jobs:
