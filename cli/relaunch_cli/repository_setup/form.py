@@ -28,11 +28,11 @@ def read_training(given: Mapping[str, Any], known_name: str, ask: Ask | None) ->
     """
     answers = dict(given)
     # Before any question: nobody answers four for an option that is refused then.
-    Training(**_IN_DOUBT | {name: _read(name, value) for name, value in given.items()})
+    Training(**{**_IN_DOUBT, **{name: _read(name, value) for name, value in given.items()}})
 
     def settle(name: str, question: str, default: str) -> None:
         if name not in answers and ask is not None:
-            answers[name] = ask(question, default, lambda answer: Training(**_IN_DOUBT | {name: _read(name, answer)}))
+            answers[name] = ask(question, default, lambda answer: Training(**{**_IN_DOUBT, name: _read(name, answer)}))
 
     settle("name", "Name of the training", known_name)
     answers.setdefault("name", known_name)
