@@ -135,6 +135,18 @@ def test_no_dashboard_has_more_metrics_than_are_free(dashboards: dict[str, list[
         assert sum(counts) <= FREE_METRICS_OF_A_DASHBOARD, name
 
 
+def test_the_page_counts_the_metrics_and_what_they_cost_at_most() -> None:
+    labels = {metric: len(labels_of(metric)) for metric in Metric}
+    total = sum(labels.values())
+    plain = sum(not METRICS[metric].dimension for metric in Metric)
+    said = " ".join(PAGE.split())
+
+    assert f"There are {total} in all: eleven kinds of `Stops`" in said
+    assert f"and {plain} without a dimension" in said
+    assert f"more than {(total - 10) * 0.3:.2f} USD cannot be, if all {total} were sent" in said
+    assert (labels[Metric.STOPS], labels[Metric.JOBS_ENDED], labels[Metric.MESSAGES_FAILED]) == (11, 4, 6)
+
+
 def test_queues_and_functions_are_drawn_completely(template: Template, widgets: list[dict[str, Any]]) -> None:
     drawn = set(shown(widgets))
 

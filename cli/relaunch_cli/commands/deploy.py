@@ -12,7 +12,7 @@ from relaunch_cli.deployment.deployment import Deployment, survey
 from relaunch_cli.deployment.function_environment import check_environments, expected_values
 from relaunch_cli.deployment.github_repository import find_repository_ids
 from relaunch_cli.deployment.interruption import says_how_to_go_on
-from relaunch_cli.deployment.named_parameters import read_named
+from relaunch_cli.deployment.named_parameters import read_changes, read_named
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.source import find_source
 from relaunch_cli.options import Json, Stack
@@ -56,11 +56,12 @@ def deploy(  # noqa: PLR0913 - a command has the options it has
     with progress("looking at the account"):
         plan = survey(stack, given, account, find_repository_ids, trainings or ())
         check_environments(clone.application, expected_values(plan))
+    changes = read_changes(plan, clone)
     if not as_json:
-        print_result(render_survey(plan))
+        print_result(render_survey(plan, changes))
     if is_dry_run:
         if as_json:
-            print_json(survey_json(plan, is_deployed=False))
+            print_json(survey_json(plan, changes, is_deployed=False))
         return
     if not is_confirmed and not can_ask():
         raise RefusedError(f"nobody can be asked here, and nothing was deployed: {_YES_HINT}")
@@ -74,6 +75,6 @@ def deploy(  # noqa: PLR0913 - a command has the options it has
     with says_how_to_go_on(print_note):
         requests = Deployment(account, clone, sam, confirm, print_note, is_confirmed).run(plan)
     if as_json:
-        print_json(survey_json(plan, is_deployed=True, requests=requests))
+        print_json(survey_json(plan, changes, is_deployed=True, requests=requests))
     else:
         print_result(render_end(plan, requests))

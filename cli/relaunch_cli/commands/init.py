@@ -186,9 +186,17 @@ def _own_action() -> str:
     return f"{github}@{commit}" if github else ""
 
 
-def _ask(question: str, default: str) -> str:
+def _ask(question: str, default: str, check: "Callable[[str], object]") -> str:
+    def read(answer: str) -> str:
+        try:
+            check(answer)
+        except CommandError as error:
+            # What the prompt asks again after.
+            raise typer.BadParameter("; ".join(filter(None, (error.message, error.hint)))) from error
+        return answer
+
     try:
-        return str(typer.prompt(question, default=default, err=True))
+        return str(typer.prompt(question, default=default, err=True, value_proc=read))
     except typer.Abort:
         raise CommandError(f"not answered: {_NOTHING}", exit_code=exit_codes.CANCELLED) from None
 

@@ -179,5 +179,6 @@ def _watch(connection: "Connection", wanted: _Filter) -> NoReturn:
     with refreshed(stdout_console()) as show:
         while True:
             jobs, _ = _load_jobs(connection, wanted)
-            show(render_jobs(jobs, connection.now(), _load_awaited(jobs, connection)))
+            table = render_jobs(jobs, connection.now(), _load_awaited(jobs, connection))
+            show(table if jobs else _describe_none(wanted))
             connection.pause(_POLL_SECONDS)

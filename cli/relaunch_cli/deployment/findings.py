@@ -64,6 +64,16 @@ class QuotaState:
         return [quota for quota in self.zero if quota.code in REQUESTED_VCPUS and quota.code not in self.requested]
 
 
+@dataclass(frozen=True, slots=True)
+class ParameterChange:
+    """A parameter of a stack that exists, and its value before and after a deployment; one that is hidden is `****`."""
+
+    stack: str
+    name: str
+    before: str
+    after: str
+
+
 @dataclass(frozen=True)
 class Survey:
     """What a deployment finds, and what it will make.

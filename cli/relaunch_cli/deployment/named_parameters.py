@@ -1,12 +1,13 @@
 """The parameters of a deployment as they are named: NAME=VALUE, each of a stack that is deployed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import yaml
 
 from relaunch_cli.deployment.capacity_providers import PROVIDERS
+from relaunch_cli.deployment.findings import ParameterChange, Survey
 from relaunch_cli.deployment.machine_parameters import MACHINE_STACK_PARAMETERS, check_most
 from relaunch_cli.deployment.machine_parameters import SWITCH as MACHINES
 from relaunch_cli.deployment.parameter_values import check_values
@@ -50,6 +51,36 @@ def read_named(arguments: Sequence[str], source: Source) -> Mapping[str, str]:
     others = (_load(text)["Parameters"] for text in (source.training, source.machines))
     check_values(named, (application, *others))
     return named
+
+
+def read_changes(plan: Survey, source: Source) -> Sequence[ParameterChange]:
+    """Return the parameters that a deployment changes of the stacks that exist, without what it makes of their outputs.
+
+    A parameter that a stack does not have yet has its template's default.
+    """
+    stacks = (
+        (f"{plan.stack}-training", source.training, plan.training or {}),
+        (f"{plan.stack}-machines", source.machines, plan.given),
+        (plan.stack, source.application, plan.given),
+    )
+    return [
+        change
+        for name, template, wanted in stacks
+        if name in plan.before
+        for change in _changes(name, plan.before[name].parameters, wanted, _load(template)["Parameters"])
+    ]
+
+
+def _changes(
+    stack: str, before: Mapping[str, str], wanted: Mapping[str, str], declared: Mapping[str, Mapping[str, Any]]
+) -> Iterator[ParameterChange]:
+    for name in (each for each in wanted if each in declared):
+        known = before.get(name, str(declared[name].get("Default", "")))
+        if declared[name].get("NoEcho"):
+            # CloudFormation answers asterisks, and whether the value is another one is not known.
+            yield ParameterChange(stack, name, "****", "****")
+        elif known != wanted[name]:
+            yield ParameterChange(stack, name, known, wanted[name])
 
 
 def application_template(source: Source) -> Any:

@@ -7,11 +7,13 @@ from relaunch_cli.errors import CommandError, did_you_mean
 from relaunch_cli.repository_setup.training import AcceleratorKind, BaseImage, Training, read_command, read_uploads
 
 _Choice = TypeVar("_Choice", AcceleratorKind, BaseImage)
-Ask = Callable[[str, str], str]
-"""Asks a question with a default; returns the answer."""
+Ask = Callable[[str, str, Callable[[str], object]], str]
+"""Asks a question with a default, until the check raises no CommandError; returns the answer."""
 
 _MOST_DIGITS = 6
 _KIND_QUESTION = "What it needs: gpu (whole GPUs), share (of one GPU) or neuron (Trainium)"
+# What an answer is checked with before the others are known.
+_IN_DOUBT: Mapping[str, Any] = {"name": "training"}
 # A share is of a small GPU's 16 GiB; and a machine of a share has others beside it.
 _SHARE_DEFAULTS: Mapping[str, Any] = {"gpu_memory_gib": 4, "vcpus": 1, "memory_gib": 4}
 
@@ -25,15 +27,17 @@ def read_training(given: Mapping[str, Any], known_name: str, ask: Ask | None) ->
         CommandError: an option or answer is not possible.
     """
     answers = dict(given)
+    # Before any question: nobody answers four for an option that is refused then.
+    Training(**{**_IN_DOUBT, **{name: _read(name, value) for name, value in given.items()}})
 
     def settle(name: str, question: str, default: str) -> None:
         if name not in answers and ask is not None:
-            answers[name] = ask(question, default)
+            answers[name] = ask(question, default, lambda answer: Training(**{**_IN_DOUBT, name: _read(name, answer)}))
 
     settle("name", "Name of the training", known_name)
     answers.setdefault("name", known_name)
     settle("kind", _KIND_QUESTION, AcceleratorKind.GPU.value)
-    kind = _choice(AcceleratorKind, str(answers.get("kind", AcceleratorKind.GPU)))
+    kind = _read("kind", answers.get("kind", AcceleratorKind.GPU))
     if kind is AcceleratorKind.NEURON:
         settle("count", "How many Neuron devices", "1")
     else:
@@ -47,7 +51,7 @@ def read_training(given: Mapping[str, Any], known_name: str, ask: Ask | None) ->
     settle("command", "What runs in the container", "python train.py")
     if kind is AcceleratorKind.SHARE:
         answers = {**_SHARE_DEFAULTS, **answers}
-    read = {name: _read(name, value) for name, value in answers.items()} | {"kind": kind}
+    read = {name: _read(name, value) for name, value in answers.items()}
     # Machines with more devices have more of the rest: the smallest with eight GPUs has 96 vCPUs and 488 GiB.
     count = read.get("count", 1)
     return Training(**{"vcpus": 2 * max(count, 1), "memory_gib": 8 * max(count, 1), **read})
@@ -56,7 +60,7 @@ def read_training(given: Mapping[str, Any], known_name: str, ask: Ask | None) ->
 def _read(name: str, value: Any) -> Any:
     match name:
         case "kind":
-            return None
+            return _choice(AcceleratorKind, str(value))
         case "command":
             return read_command(str(value))
         case "uploads":

@@ -92,7 +92,10 @@ class Training:
                 _NAME.fullmatch(self.name),
                 f"{self.name!r} is no name of a job definition: a to z, 0 to 9, -, at most 48",
             ),
-            (1 <= self.count <= _MOST_DEVICES, f"{self.count} devices are more than a machine has, or none"),
+            (
+                1 <= self.count <= _MOST_DEVICES,
+                f"a machine has 1 to {_MOST_DEVICES} GPUs or Neuron devices, not {self.count}",
+            ),
             (self.kind is not AcceleratorKind.SHARE or self.count == 1, "a share is of one GPU"),
             (self.gpu_memory_gib >= 1, "the memory of a GPU is at least 1 GiB"),
             (1 <= self.compute_percent <= 100, f"{self.compute_percent} is no share of a GPU: 1 to 100 percent"),

@@ -1,6 +1,7 @@
 """Output of `relaunch deploy`: what will be made, what that costs while nothing is trained, and what cannot run yet."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -9,6 +10,7 @@ from rich.text import Text
 from relaunch_cli.deployment.findings import (
     REQUESTED_VCPUS,
     Kept,
+    ParameterChange,
     QuotaRequests,
     Stack,
     Survey,
@@ -19,15 +21,17 @@ from relaunch_cli.deployment.idle_cost import PRICES_OF, IdleCost, idle_costs, t
 from relaunch_cli.views.table import PlainTable, key_values
 
 
-def render_survey(plan: Survey) -> RenderableType:
-    """Return what a deployment will make, and what it uses that is there."""
+def render_survey(plan: Survey, changes: Sequence[ParameterChange] = ()) -> RenderableType:
+    """Return what a deployment will make, what it uses that is there, and which parameters of that it `changes`."""
     parts: list[RenderableType] = [Text(f"Relaunch in account {plan.account}, {plan.region}", "bold"), Text("")]
     table = key_values()
-    for name, what in _stacks(plan):
+    for name, what in _stacks(plan, changes):
         table.add_row(Text(name), Text(what))
     for name, what in _once(plan):
         table.add_row(Text(name), Text(what))
     parts += [table, Text("")]
+    if changes:
+        parts += [Text("PARAMETERS THAT CHANGE", "bold"), _changes(changes), Text("")]
     parts += [Text(f"note: {note}", "yellow") for note in plan.notes]
     if plan.quotas.unread:
         parts.append(Text(f"note: {plan.quotas.unread}: whether accelerators can start is not known", "yellow"))
@@ -55,8 +59,14 @@ def render_end(plan: Survey, requests: QuotaRequests) -> RenderableType:
     return Group(*parts)
 
 
-def survey_json(plan: Survey, *, is_deployed: bool, requests: QuotaRequests | None = None) -> Mapping[str, Any]:
-    """Return a deployment as JSON."""
+def survey_json(
+    plan: Survey,
+    changes: Sequence[ParameterChange] = (),
+    *,
+    is_deployed: bool,
+    requests: QuotaRequests | None = None,
+) -> Mapping[str, Any]:
+    """Return a deployment as JSON, with the parameters that it `changes` of stacks that exist."""
     items = _items(plan)
     asked = {code: float(REQUESTED_VCPUS[code]) for code in requests.made} if requests else {}
     requested = {**plan.quotas.requested, **asked}
@@ -69,6 +79,7 @@ def survey_json(plan: Survey, *, is_deployed: bool, requests: QuotaRequests | No
         "stacks": [
             {"name": name, "exists": name in plan.before} for name, _ in _stacks(plan) if name.startswith(plan.stack)
         ],
+        "changes": [asdict(each) for each in changes],
         "service_linked_roles": list(plan.roles.missing),
         "github_oidc_provider": plan.needs_github_provider,
         "quotas": [
@@ -82,8 +93,8 @@ def survey_json(plan: Survey, *, is_deployed: bool, requests: QuotaRequests | No
     }
 
 
-def _stacks(plan: Survey) -> Sequence[tuple[str, str]]:
-    """Return the stacks, each with what it has."""
+def _stacks(plan: Survey, changes: Sequence[ParameterChange] = ()) -> Sequence[tuple[str, str]]:
+    """Return the stacks, each with what it has, and whether it is made or updated."""
     rows = []
     if plan.training is not None:
         name = f"{plan.stack}-training"
@@ -102,8 +113,18 @@ def _stacks(plan: Survey) -> Sequence[tuple[str, str]]:
         if each
     ]
     rows.append((plan.stack, _application(plan)))
-    verbs = {name: "update" if name in plan.before else "make" for name, _ in rows}
-    return [(name, f"{verbs[name]}: {what}") for name, what in rows]
+    # A template of another release changes more than parameters, which only a change set shows.
+    there = dict.fromkeys(plan.before, "update if the template differs")
+    verbs = {**there, **{each.stack: "update" for each in changes}}
+    return [(name, f"{verbs.get(name, 'make')}: {what}") for name, what in rows]
+
+
+def _changes(changes: Sequence[ParameterChange]) -> RenderableType:
+    table = key_values()
+    for each in changes:
+        values = "is set again" if each.before == each.after else f"{each.before or 'empty'} → {each.after or 'empty'}"
+        table.add_row(Text(each.stack), Text(f"{each.name} {values}"))
+    return table
 
 
 def _application(plan: Survey) -> str:

@@ -22,10 +22,13 @@ def render_jobs(
     jobs: Iterable[JobSummary], now: datetime, places: Mapping[str, tuple[str, str]] = _NO_PLACES
 ) -> PlainTable:
     """Return the table of `ps`; `places` are type and zone of the machines that jobs wait for, by ID."""
+    jobs = list(jobs)
+    # Why a job failed comes before who started it.
+    least = ("STARTED BY", "REASON") if any(job.reason for job in jobs) else ("REASON", "STARTED BY")
     table = PlainTable(
         *("JOB", "STATE", "SINCE", "ATT", "MACHINE", "ZONE", "COST", "STARTED BY", "REASON"),
         right=("SINCE", "ATT", "COST"),
-        optional=("REASON", "STARTED BY", "ZONE", "ATT", "SINCE", "MACHINE", "COST"),
+        optional=(*least, "ZONE", "ATT", "SINCE", "MACHINE", "COST"),
         prose="cut",
     )
     for job in jobs:

@@ -41,8 +41,8 @@ class PlainTable:
     """A table without borders.
 
     `right` are the headings of columns that are aligned to the right, `optional` those that a narrow terminal leaves
-    out, the first of them first. `prose`: the last column is text that is wrapped, or cut to the line. Without headings
-    the first column is bold.
+    out where they do not fit, the first of them first. `prose`: the last column is text that is wrapped, or cut to the
+    line. Without headings the first column is bold.
     """
 
     def __init__(
@@ -94,14 +94,16 @@ class PlainTable:
         ]
         if width is None:
             return columns, self._prose is not None
-        wanted = min(self._width_of(last), _NARROWEST_PROSE) if self._prose else 0
-        for heading in self._optional:
-            if _total(columns) + (wanted + _GAP if wanted else 0) <= width:
-                break
-            if self._prose and heading == self._headings[last]:
-                wanted = 0
-            columns = [column for column in columns if column.heading != heading]
-        return columns, bool(wanted)
+        prose = min(self._width_of(last), _NARROWEST_PROSE) + _GAP if self._prose else 0
+        shown = set(self._headings).difference(self._optional)
+        # What a wide column has no room for, a less important one may have.
+        for heading in reversed(self._optional):
+            wanted = shown | {heading}
+            needed = _total([column for column in columns if column.heading in wanted])
+            if needed + (prose if self._headings[last] in wanted else 0) <= width:
+                shown = wanted
+        has_prose = self._prose is not None and self._headings[last] in shown
+        return [column for column in columns if column.heading in shown], has_prose
 
     def _width_of(self, index: int) -> int:
         cells = [record[index].cell_len for record in self._rows]

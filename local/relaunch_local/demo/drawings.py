@@ -143,4 +143,6 @@ def describe_end(line: BillLine, now: datetime) -> str:
         return (
             f"{line.instance_id} is terminated after {seconds:.1f} s; interrupted in its first hour, it costs nothing"
         )
-    return f"{line.instance_id} is terminated; {seconds:.1f} s of it are paid"
+    paid = line.billed_seconds(now)
+    what = f"; {paid:.0f} s are paid, the least that EC2 bills" if paid > seconds else ", which are paid"
+    return f"{line.instance_id} is terminated after {seconds:.1f} s{what}"

@@ -47,6 +47,8 @@ def interrupt(session: Session, job_id: str, instance: str) -> None:
     intent = next(row["body"]["intent"] for row in stored if row["sk"] == "ATTEMPT#0001" and row["pk"].endswith(job_id))
     session.require(intent is not None, "the intent is in the table before StopTask is sent")
     session.screen.line(f"the intent is stored: {intent['kind']}; then StopTask: “{stop.parameters['reason']}”")
+    why = "by default it trains on until the next machine is ready; this training would be over"
+    session.screen.line(f"at once, by MachineTaskStop=at-warning: {why}", "dim")
 
 
 def require_running(session: Session, job_id: str) -> None:

@@ -15,6 +15,7 @@ from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import OLDEST_PLACEMENT
 from relaunch.core.lifecycle.launching import START_TIMEOUT
 from relaunch.core.lifecycle.long_waits import QUEUE_LIMIT, RESERVATION_LIMIT, START_LIMIT
+from relaunch.core.lifecycle.machine_waits import LIMIT_POLL_INTERVAL
 from relaunch.core.lifecycle.metrics import Metric
 from relaunch.core.lifecycle.refusal_waits import TRAINED_WAIT, UNTRAINED_WAIT
 from relaunch.core.lifecycle.restart_policy import LONGEST_BACKOFF_SECONDS
@@ -136,7 +137,8 @@ WAIT_REASONS: Mapping[WaitReason, Wait] = {
     ),
     WaitReason.MACHINE_LIMIT: Wait(
         f"while as many machines start as may at once ({AT_ONCE}, one of a cause that is bad), until one of them "
-        f"is of use or given up; at the stack's limits {_QUEUE}",
+        f"is of use or given up; at the stack's limits {_QUEUE}. A limit that is raised wakes no job: each looks again "
+        f"within {_minutes(LIMIT_POLL_INTERVAL)}, and a new one may come first",
         _TOLD,
         "end machines, or raise MaxMachines or the money per hour; those that start: nothing",
     ),

@@ -285,6 +285,9 @@ class Cluster:
     provisioning_count: int = 0
 
 
+_LEAST_BILLED_SECONDS = 60.0
+
+
 @dataclass(slots=True)
 class BillLine:
     """The cost of an instance."""
@@ -305,13 +308,18 @@ class BillLine:
     is_free: bool = False
     """Whether EC2 interrupted a spot instance within its first hour ("Billing for interrupted Spot Instances")."""
 
-    def cost_usd(self, now: datetime) -> float:
-        """Return the USD from launch to the end of billing or `now`; 0 if it is free or the price is unknown.
+    def billed_seconds(self, now: datetime) -> float:
+        """Return the seconds from launch to the end of billing or `now`, a minute at least; 0 if it is free.
 
-        What is reserved costs nothing more, until its reservation is over.
+        What is reserved costs nothing more, until its reservation is over. "Billed on one second increments, with a
+        minimum of 60 seconds" (Amazon EC2 per-second billing, October 2017).
         """
         since = self.reserved_until if self.is_reserved else self.launched_at
         if self.is_free or since is None:
             return 0.0
         until = self.billing_ended_at or self.terminated_at or now
-        return (self.price_usd_per_hour or 0.0) * max((until - since).total_seconds(), 0.0) / 3_600
+        return max((until - since).total_seconds(), 0.0 if self.is_reserved else _LEAST_BILLED_SECONDS)
+
+    def cost_usd(self, now: datetime) -> float:
+        """Return the USD of what is billed until `now`; 0 if the price is unknown."""
+        return (self.price_usd_per_hour or 0.0) * self.billed_seconds(now) / 3_600

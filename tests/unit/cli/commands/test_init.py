@@ -109,7 +109,7 @@ def test_nothing_is_made_before_it_is_confirmed(relaunch: Relaunch, repository: 
 @pytest.mark.parametrize(
     ("answers", "exit_code", "made"),
     [
-        pytest.param("\n\n3\n\n\ny\n", 0, FILES, id="yes"),
+        pytest.param("My Training\n\n\nthree\n3\n\n\ny\n", 0, FILES, id="yes-after-two-answers-that-are-refused"),
         pytest.param("\n\n3\n\n\nn\n", 130, [], id="no"),
         pytest.param("\n\n3\n\n\n", 130, [], id="end-of-input-at-the-question"),
         pytest.param("\n", 130, [], id="end-of-input-in-the-form"),
@@ -125,6 +125,8 @@ def test_somebody_at_a_terminal_is_asked(relaunch, repository, monkeypatch, answ
     assert len(revisions()) == (1 if made else 0)
     if made:
         assert "gpu: {count: 3, memory: 16GiB}" in written(repository)["relaunch.yaml"]
+        assert "Error: 'My Training' is no name of a job definition" in outcome.stderr
+        assert "Error: 'three' is no whole number" in outcome.stderr
     else:
         assert "nothing was written" in outcome.stderr
 

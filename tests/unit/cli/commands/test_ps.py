@@ -39,6 +39,18 @@ def test_a_wide_ps_has_reasons_and_keeps_one_line_per_job(relaunch, session):
     assert lines[0].split()[-1] == "REASON"
 
 
+def test_why_a_job_failed_comes_before_who_started_it(relaunch, session):
+    task = session.launch(session.submit())
+    session.run(task)
+    session.finish(task, exit_code=3)
+
+    narrow, wide = (relaunch("ps", "--all", columns=width).stdout for width in (108, 160))
+
+    assert "the program failed" in narrow
+    assert "STARTED BY" not in narrow
+    assert "STARTED BY" in wide
+
+
 def end(session, job_id):
     task = session.launch(job_id)
     session.run(task)
@@ -107,6 +119,13 @@ def test_watching_goes_on_until_ctrl_c(relaunch, session):
 
     assert result.exit_code == 130
     assert "LAUNCHING" in result.stdout
+
+
+def test_watching_says_that_there_are_no_jobs(relaunch):
+    result = relaunch("ps", "--watch")
+
+    assert result.stdout.splitlines()[0] == "no open jobs; --all includes jobs that have ended"
+    assert "STATE" not in result.stdout
 
 
 def shown_jobs(relaunch, *options):

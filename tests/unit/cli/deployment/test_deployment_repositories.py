@@ -7,7 +7,8 @@ import pytest
 
 from fakes.aws import make_client
 from relaunch_cli.deployment.account_roles import GITHUB_ISSUER
-from relaunch_cli.deployment.findings import github_stack_name
+from relaunch_cli.deployment.findings import ParameterChange, github_stack_name
+from relaunch_cli.deployment.named_parameters import read_changes
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.source import find_source
 from relaunch_cli.views.deployment import survey_json
@@ -31,6 +32,10 @@ def test_the_stack_of_a_repository_gets_the_template_of_the_release_and_keeps_it
     assert account.parameters(SPEECH) == GIVEN
     shown = survey_json(account.survey(), is_deployed=False)["stacks"]
     assert {"name": SPEECH, "exists": True} in shown
+    assert read_changes(account.survey(), find_source()) == []
+    changes = read_changes(account.survey(RepositoryName="vision", MaxMachines="5"), find_source())
+    assert [(each.stack, each.name) for each in changes][1:] == [("relaunch", "MaxMachines")]
+    assert changes[0] == ParameterChange("relaunch-training", "RepositoryName", "relaunch/trainer", "vision")
 
 
 def test_those_of_another_application_are_not_touched(account: test_deployment.FakeAccount) -> None:

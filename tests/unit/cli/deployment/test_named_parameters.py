@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from relaunch_cli.deployment.named_parameters import _load, read_named
+from relaunch_cli.deployment.findings import AccountRoles, ParameterChange, QuotaState, Stack, Survey
+from relaunch_cli.deployment.named_parameters import _load, read_changes, read_named
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.source import find_source
 from relaunch_cli.errors import CommandError
@@ -96,3 +97,32 @@ def test_a_folder_that_is_no_clone_is_told_with_what_to_do(tmp_path: Path) -> No
         find_source(tmp_path)
 
     assert "--source" in refused.value.hint
+
+
+def test_what_a_deployment_changes_of_stacks_that_exist() -> None:
+    before = {
+        "relaunch": Stack(
+            "relaunch", "UPDATE_COMPLETE", {"MaxMachines": "5", "Webhook": "off", "OriginSecrets": "****"}
+        ),
+        "relaunch-training": Stack("relaunch-training", "CREATE_COMPLETE", {"ClusterName": "a", "GitHubRef": "main"}),
+    }
+    given = {"MaxMachines": "1", "Webhook": "off", "MachineWarmMinutes": "10", "OriginSecrets": "hunter2"}
+    plan = Survey(
+        stack="relaunch",
+        account="111122223333",
+        region="eu-central-1",
+        # That of the machines is made, and no stack has a parameter of this name.
+        given={**given, "DiskGiB": "200", "Machines": "on"},
+        training={"ClusterName": "a", "GitHubRef": ""},
+        has_machines=True,
+        before=before,
+        roles=AccountRoles((), ""),
+        quotas=QuotaState(),
+    )
+
+    assert read_changes(plan, SOURCE) == [
+        ParameterChange("relaunch-training", "GitHubRef", "main", ""),
+        ParameterChange("relaunch", "MaxMachines", "5", "1"),
+        ParameterChange("relaunch", "MachineWarmMinutes", "0", "10"),
+        ParameterChange("relaunch", "OriginSecrets", "****", "****"),
+    ]

@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import pytest
 
 from relaunch_cli.errors import CommandError
@@ -12,9 +14,11 @@ class Answers:
         self.given = given
         self.questions: list[str] = []
 
-    def __call__(self, question: str, default: str) -> str:
+    def __call__(self, question: str, default: str, check: Callable[[str], object]) -> str:
         self.questions.append(question)
-        return next((answer for word, answer in self.given.items() if word in question), default)
+        answer = next((answer for word, answer in self.given.items() if word in question), default)
+        check(answer)
+        return answer
 
 
 def test_without_anybody_to_ask_the_defaults_hold():
@@ -78,3 +82,24 @@ def test_an_answer_that_is_not_possible_is_refused(given, reason, hint):
 
     assert refused.value.message == reason
     assert hint in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("given", "answers", "reason", "asked"),
+    [
+        ({}, {"Name": "My Training"}, "'My Training' is no name", 1),
+        ({}, {"needs": "gpus"}, "'gpus' is none of gpu, share, neuron", 2),
+        ({}, {"How": "two"}, "'two' is no whole number", 3),
+        ({}, {"How": "99"}, "not 99", 3),
+        ({}, {"Least": "0"}, "at least 1 GiB", 4),
+        ({}, {"runs": "python 'x"}, "is no command", 5),
+        ({"duration": "long"}, {}, "'long' is no duration", 0),
+    ],
+)
+def test_each_answer_is_checked_before_the_next_question(given, answers, reason, asked):
+    somebody = Answers(**answers)
+
+    with pytest.raises(CommandError, match=reason):
+        read_training(given, "vision", somebody)
+
+    assert len(somebody.questions) == asked

@@ -16,8 +16,8 @@ from relaunch_cli.repository_setup.training import (
     [
         ({"name": "Vision"}, "'Vision' is no name of a job definition"),
         ({"name": "v" * 49}, "is no name"),
-        ({"count": 0}, "0 devices"),
-        ({"count": 17}, "17 devices"),
+        ({"count": 0}, "1 to 16 GPUs or Neuron devices, not 0"),
+        ({"count": 17}, "not 17"),
         ({"kind": AcceleratorKind.SHARE, "count": 2}, "a share is of one GPU"),
         ({"gpu_memory_gib": 0}, "at least 1 GiB"),
         ({"compute_percent": 101}, "101 is no share of a GPU"),

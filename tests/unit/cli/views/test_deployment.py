@@ -1,13 +1,14 @@
 """What `relaunch deploy` and `uninstall` print: quotas as they are after the deployment, and tables of 80 columns."""
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console, RenderableType
 
 from fakes.cli_session import flat
 from relaunch.core.offerings.quotas import QUOTA_CODES
-from relaunch_cli.deployment.findings import AccountRoles, QuotaRequests, QuotaState, Stack, Survey
+from relaunch_cli.deployment.findings import AccountRoles, ParameterChange, QuotaRequests, QuotaState, Stack, Survey
 from relaunch_cli.deployment.kept import kept_after
 from relaunch_cli.views.deployment import render_end, render_removal, render_survey, survey_json
 
@@ -67,6 +68,26 @@ def test_what_could_not_be_requested_is_told_with_its_command():
     assert "the quota could not be requested" in text
     assert "nobody has requested any: aws service-quotas request-service-quota-increase" in text
     assert f"--quota-code {G_SPOT}" in text
+
+
+def test_parameters_that_change_are_shown_before_the_question():
+    plan = survey()
+    plan = replace(plan, before={name: Stack(name, "CREATE_COMPLETE") for name in ("relaunch", "relaunch-machines")})
+    changes = [
+        ParameterChange("relaunch", "MaxMachines", "20", "1"),
+        ParameterChange("relaunch", "MachineTags", "", "team=vision"),
+        ParameterChange("relaunch", "OriginSecrets", "****", "****"),
+    ]
+
+    text = flat(" ".join(lines(render_survey(plan, changes))))
+
+    assert "relaunch-machines update if the template differs: launch templates" in text
+    assert "relaunch update: ten functions" in text
+    assert "PARAMETERS THAT CHANGE relaunch MaxMachines 20 → 1 relaunch MachineTags empty → team=vision" in text
+    assert "relaunch OriginSecrets is set again" in text
+    shown = survey_json(plan, changes, is_deployed=False)["changes"]
+    assert shown[0] == {"stack": "relaunch", "name": "MaxMachines", "before": "20", "after": "1"}
+    assert "PARAMETERS" not in flat(" ".join(lines(render_survey(plan))))
 
 
 @pytest.mark.parametrize("switches", [{}, {"Webhook": "on", "Uploads": "on", "Notices": "on", "SnsTopicArns": "arn"}])

@@ -66,6 +66,13 @@ def test_brief_prose_is_cut_to_the_line_or_left_out():
     assert shown(table, 60)[0].split() == ["JOB", "COST", "ZONE"]
 
 
+def test_a_column_that_is_too_wide_does_not_take_narrower_ones_with_it():
+    table = PlainTable("JOB", "STARTED BY", "REASON", optional=("REASON", "STARTED BY"), prose="cut")
+    table.add_row("resnet-fuptdcp3wlfn", f"image trainer:{40 * 'a'} pushed", "exit code 1")
+
+    assert shown(table, 50) == ["JOB                  REASON", "resnet-fuptdcp3wlfn  exit code 1"]
+
+
 def test_what_is_never_left_out_is_never_cut_either():
     assert shown(jobs(optional=("REASON", "ZONE", "COST"), prose="cut"), 10)[1] == "resnet-fuptdcp3wlfn"
 

@@ -55,7 +55,7 @@ def test_the_timeline_says_until_when():
     (entry,) = decided(SITUATIONS["ro"], WARNED).timeline
 
     assert entry.event == "interruption warning"
-    until = f"it trains on until the next machine is ready, at the latest {LAST_MOMENT:%H:%M:%S} UTC"
+    until = f"it trains on until {LAST_MOMENT:%H:%M:%S} UTC, or until a next machine is ready"
     assert entry.detail == f"spot interruption warning for {INSTANCE_ID}; {until}"
 
 

@@ -167,7 +167,8 @@ WAITS = {
     "machine-limit": (
         waiting_job(WaitReason.MACHINE_LIMIT, "the stack has reached its limit"),
         "room for a machine: the stack has reached its limit",
-        "when a machine is ready or gone, the jobs that wait longest are launched; it is looked at again anyway",
+        "when a machine is ready or gone, the jobs that wait longest are launched; a limit that is raised wakes none "
+        "of them, and a new job may come first then; it is looked at again anyway",
         MACHINE_LIMIT_ADVICE,
     ),
 }

@@ -1,4 +1,5 @@
 import io
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -143,4 +144,7 @@ def test_the_bill_counts_every_machine_and_says_which_cost_nothing() -> None:
     assert describe_end(free, later) == (
         "i-1 is terminated after 27.4 s; interrupted in its first hour, it costs nothing"
     )
-    assert describe_end(paid, later) == "i-2 is terminated; 0.0 s of it are paid"
+    assert describe_end(paid, later) == "i-2 is terminated after 0.0 s; 60 s are paid, the least that EC2 bills"
+    longer = replace(paid, billing_ended_at=NOW + timedelta(seconds=63.2))
+    assert describe_end(longer, later) == "i-2 is terminated after 63.2 s, which are paid"
+    assert paid.cost_usd(later) == pytest.approx(0.3 / 60)

@@ -32,7 +32,8 @@ from relaunch.core.machines.refusals import delay_before
 # Its machine tells the job; this interval covers a lost message.
 _MACHINE_POLL_INTERVAL = timedelta(minutes=2)
 # A machine that is gone admits the next job; this interval covers a lost message.
-_LIMIT_POLL_INTERVAL = timedelta(minutes=5)
+LIMIT_POLL_INTERVAL = timedelta(minutes=5)
+"""How long after the last look a job that waits for a limit on machines is looked at again, if nothing wakes it."""
 # So many machines do not fail alike by chance: the image, the launch template or the network does.
 _FAILED_MACHINES = 3
 
@@ -155,7 +156,7 @@ def machine_limit_reached(job: Job, event: MachineLimitReached, now: datetime, _
     waiting = Waiting(WaitReason.MACHINE_LIMIT, now, describe_limit(event))
     # The job was admitted to a slot and leaves it free: admit the next one.
     effects = (AdmitWaiting(),) if waits_for_slot(job) else ()
-    wake_at = now + _LIMIT_POLL_INTERVAL
+    wake_at = now + LIMIT_POLL_INTERVAL
     return wait(job, waiting, now, event="waiting for machine limit", wake_at=wake_at, effects=effects)
 
 

@@ -100,8 +100,9 @@ def keep_training(job: Job, reason: str, stop_by: datetime | None, now: datetime
     # The last moment has a message of its own, sent first, beside that of the warning, which comes back then
     # (observe_capacity).
     timer = () if stop_by is None else (RequestLaunch(_delay_until(stop_by, now)),)
-    until = "" if stop_by is None else f", at the latest {stop_by:%H:%M:%S} UTC"
-    detail = f"{reason}; it trains on until the next machine is ready{until}"
+    # There may be none, as at the limit on machines.
+    latest = "" if stop_by is None else f"until {stop_by:%H:%M:%S} UTC, or "
+    detail = f"{reason}; it trains on {latest}until a next machine is ready"
     effects = (*timer, RequestLaunch())
     return move(job, JobState.RUNNING, now, event=event, detail=detail, wake_at=next_look(job, now), effects=effects)
 

@@ -222,7 +222,8 @@ def _wait_for_machine_limit(job: Job, waiting: Waiting, _now: datetime) -> Expla
     return Explanation(
         f"room for a machine: {waiting.detail}",
         waiting.since,
-        "when a machine is ready or gone, the jobs that wait longest are launched; it is looked at again anyway",
+        "when a machine is ready or gone, the jobs that wait longest are launched; a limit that is raised wakes none "
+        "of them, and a new job may come first then; it is looked at again anyway",
         job.wake_at,
         (
             "look at `relaunch machines`, which lists the machines of the stack",
