@@ -92,7 +92,7 @@ def test_no_machines_at_most_is_asked_about_before_anything_is_looked_at():
 def test_more_than_the_environment_of_a_function_takes_is_refused_before_anything_is_shown(monkeypatch):
     providers = ",".join(f"group-of-the-vision-team-{number}=g5.xlarge/spot/200GiB" for number in range(99))
     plan = replace(SURVEY, given={"CapacityProviders": providers})
-    monkeypatch.setattr("relaunch_cli.deployment.deployment.survey", lambda *_: plan)
+    monkeypatch.setattr("relaunch_cli.commands.deploy.survey", lambda *_: plan)
 
     result = invoke("deploy", "--dry-run")
 
