@@ -42,6 +42,7 @@ LISTS = (
     RequirementList("pyproject.toml", DEVELOPMENT, LAYER),
     RequirementList("requirements/mutate.in", "requirements/mutate.txt", DEVELOPMENT),
     RequirementList("requirements/pytorch.in", "requirements/pytorch.txt", DEVELOPMENT),
+    RequirementList("requirements/trainers.in", "requirements/trainers.txt", DEVELOPMENT),
     RequirementList("examples/train/requirements.in", "examples/train/requirements.txt", LAYER),
     RequirementList("requirements/sam.in", "requirements/sam.txt"),
     RequirementList("requirements/emulator.in", "requirements/emulator.txt"),

@@ -197,7 +197,8 @@ def test_what_another_process_of_the_machine_fetched_is_not_fetched_again(
 ) -> None:
     attempt().save(1, OBJECTS)
     first = attempt(2).resume(tmp_path / "resumed")
-    fetch, keys = FileStore.fetch, list[str]()
+    fetch = FileStore.fetch
+    keys: list[str] = []
     monkeypatch.setattr(FileStore, "fetch", lambda self, key, target: (keys.append(key), fetch(self, key, target)))
 
     assert attempt(2, rank=1).resume(tmp_path / "resumed") == first
@@ -309,7 +310,8 @@ def test_old_checkpoints_are_deleted_when_asked_for_the_manifest_first(
     other.write_text("mine")
     (tmp_path / "job-1/attempt-1/step-0000030/manifest.json").unlink()
     (tmp_path / "job-1/attempt-2/step-0000035/state.json").unlink()
-    deleted, delete = list[str](), FileStore.delete
+    delete = FileStore.delete
+    deleted: list[str] = []
     monkeypatch.setattr(FileStore, "delete", lambda self, key: (deleted.append(key), delete(self, key)))
 
     assert attempt(3).prune(9) == 0
