@@ -353,9 +353,8 @@ class S3Store:
         from botocore import exceptions  # noqa: PLC0415 - as above
 
         # A callback that raises an error ends a transfer of boto3's own client, not one of the CRT's.
-        config: Any = TransferConfig()
-        config.preferred_transfer_client = "classic"
-        options: Any = {"Callback": lambda _bytes: check_time(), "Config": config}
+        options: Any = {"Callback": lambda _bytes: check_time(), "Config": TransferConfig()}
+        options["Config"].preferred_transfer_client = "classic"
         try:
             check_time()
             with _open(body) as stream:
@@ -372,7 +371,8 @@ class S3Store:
         try:
             client.download_fileobj(self.bucket, self.prefix + key, target)
         except client.exceptions.ClientError as error:
-            if error.response["Error"]["Code"] not in {"404", "NoSuchKey"}:
+            # A role that may list a prefix alone gets 403 for what is missing.
+            if error.response["Error"]["Code"] != "404" and key in self.sizes():
                 raise
             raise CheckpointUnusableError(f"{self.uri}{key} is missing") from error
 

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 
 from fakes.aws import aws_in_process
 from functional.examples.killing_s3 import S3World
-from relaunch_training import S3Store, SaveFailedError, open_store, s3_client
+from relaunch_training import CheckpointUnusableError, S3Store, SaveFailedError, open_store, s3_client
 
 
 def test_oss_is_called_at_the_buckets_own_host_without_checksums(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,6 +80,25 @@ def test_a_store_that_is_down_may_be_up_later_and_one_that_refuses_is_an_error(
             open_store("s3://checkpoints/large").put("state", b"1", lambda: None)
     s3_client.cache_clear()
     assert len(tries) == (5 if expected is SaveFailedError else 1)
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"), [("there", ClientError), ("missing", CheckpointUnusableError)], ids=["denied", "missing"]
+)
+def test_what_is_missing_is_told_from_what_is_denied_by_a_listing(key: str, expected: type[Exception]) -> None:
+    with aws_in_process():
+        s3_client.cache_clear()
+        client = s3_client("s3:")
+        client.create_bucket(Bucket="checkpoints")
+        client.put_object(Bucket="checkpoints", Key="job/there", Body=b"1")
+
+        def deny(request: Any, **_: Any) -> AWSResponse | None:
+            return AWSResponse(request.url, 403, {}, _Body()) if request.method == "HEAD" else None
+
+        client.meta.events.register_first("before-send.s3", deny)
+        with pytest.raises(expected):
+            open_store("s3://checkpoints/job").fetch(key, BytesIO())
+    s3_client.cache_clear()
 
 
 def test_a_store_out_of_reach_may_be_in_reach_later(monkeypatch: pytest.MonkeyPatch) -> None:
