@@ -168,6 +168,8 @@ def test_a_manifest_of_another_form_is_unusable(attempt: Attempt, tmp_path: Path
     uri = attempt().save(1, OBJECTS)
     path = tmp_path / "job-1/attempt-1/step-0000001/manifest.json"
     path.write_text(json.dumps(manifest_of(uri) | change))
+    # What a key outside of its folder would reach.
+    (tmp_path / "job-1/attempt-1/state.json").write_bytes(b"{}")
     rejected: list[str] = []
 
     assert attempt(2, resume_uri=uri).resume(tmp_path / "resumed", lambda _uri, reason: rejected.append(reason)) is None
