@@ -123,7 +123,7 @@ check: lint ## The lint and the unit tests (about a minute)
 # Only they are measured: it would double the time of the rest. None of them waits, and each worker collects all of them.
 test: setup build ## All tests, also those that deploy into the emulator (about ten minutes on two processors)
 	@$(ENVIRONMENT)/pytest -q -n $(PROCESSORS) $(SIDE_BY_SIDE) tests/unit/core --cov
-	@$(ENVIRONMENT)/pytest -q -n $(WORKERS) $(SIDE_BY_SIDE) --ignore=tests/unit/core -m "not benchmark and not browser and not kubernetes and not neighbours and not planted and not pytorch" --durations=20 --durations-min=8
+	@$(ENVIRONMENT)/pytest -q -n $(WORKERS) $(SIDE_BY_SIDE) --ignore=tests/unit/core -m "not benchmark and not browser and not kubernetes and not neighbours and not planted and not pytorch and not trainers" --durations=20 --durations-min=8
 
 # `.ci/run` has one interpreter. A Python may change what a library reads of our code: 3.12 did with enumerations.
 .PHONY: test-python
@@ -144,6 +144,11 @@ test-neighbours: environment environment-emulator build ## Four stacks in one ac
 test-pytorch: ## The training of examples/pytorch on CPU, interrupted and resumed (installs five gigabytes, once)
 	@$(INSTALL) .venv-pytorch --requirement requirements/dev.txt --requirement requirements/pytorch.txt --project
 	@.venv-pytorch/bin/pytest -q -m pytorch tests/functional/examples
+
+.PHONY: test-trainers
+test-trainers: ## The callbacks for Hugging Face Trainer and PyTorch Lightning on CPU, interrupted and resumed (installs five gigabytes, once)
+	@$(INSTALL) .venv-trainers --requirement requirements/dev.txt --requirement requirements/trainers.txt --project
+	@.venv-trainers/bin/pytest -q -m trainers tests/functional/examples
 
 # The programs are those of $KUBEBUILDER_ASSETS; else Kubernetes 1.20.2 is built from Debian's source package, once.
 .PHONY: test-kubernetes kubernetes-programs
@@ -259,6 +264,6 @@ catalogue: environment ## Make the bundled catalogue again from pinned releases,
 	@$(ENVIRONMENT)/python catalogue/spot_advisor.py
 
 clean: ## Remove everything that was installed or built
-	rm -rf .venv .venv-sam .venv-emulator .venv-bench .venv-peers .venv-kubernetes .venv-mutate .venv-python .venv-pytorch .venv-requirements .venv-workflows .venv-audit .venv*.lock .aws-sam .cache .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-sam .venv-emulator .venv-bench .venv-peers .venv-kubernetes .venv-mutate .venv-python .venv-pytorch .venv-trainers .venv-requirements .venv-workflows .venv-audit .venv*.lock .aws-sam .cache .mypy_cache .ruff_cache .pytest_cache
 	rm -rf .import_linter_cache .hypothesis .coverage dist demo.json demo-failure.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -49,6 +49,7 @@ LISTS = (
     _group("dev", LAYER),
     _group("mutate", DEVELOPMENT),
     _group("pytorch", DEVELOPMENT),
+    _group("trainers", DEVELOPMENT),
     RequirementList("examples/train/requirements.in", "examples/train/requirements.txt", LAYER),
     *map(_group, ("sam", "emulator", "bench", "bench-peers", "bench-kubernetes", "workflows", "checkov", "audit")),
     _group("compile"),

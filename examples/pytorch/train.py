@@ -1,15 +1,16 @@
-"""A small PyTorch training that goes on where it was interrupted; `python train.py --epochs 3` runs it, on CPU too."""
+"""A small PyTorch training that goes on where it was interrupted, on CPU too: `python -m pytorch.train --epochs 3`."""
 
 import argparse
 import hashlib
 import io
 import os
-import signal
 import sys
+from pathlib import Path
 
-import checkpoint
 import torch
 from torch import Tensor, nn
+
+from relaunch_training import Checkpoints
 
 SAMPLES = 4096
 FEATURES = 32
@@ -32,8 +33,8 @@ class Training:
         self.permutation = torch.randperm(SAMPLES, generator=self.order)
         self.step = 0
 
-    def to_bytes(self) -> bytes:
-        """Return the state, with the random generators and the place in the data."""
+    def to_files(self) -> dict[str, bytes]:
+        """Return the files of a checkpoint: the state, with the random generators and the place in the data."""
         state = {
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
@@ -44,11 +45,11 @@ class Training:
             "step": self.step,
         }
         torch.save(state, body := io.BytesIO())
-        return body.getvalue()
+        return {"state.pt": body.getvalue()}
 
-    def restore(self, body: bytes) -> None:
-        """Go back to a state."""
-        state = torch.load(io.BytesIO(body), map_location="cpu", weights_only=True)
+    def restore(self, folder: Path) -> None:
+        """Go back to the state in the folder of a checkpoint."""
+        state = torch.load(folder / "state.pt", map_location="cpu", weights_only=True)
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.order.set_state(state["order"])
@@ -88,22 +89,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Train a small network that survives interruptions.")
     parser.add_argument("--epochs", type=int, default=5)
     steps = parser.parse_args().epochs * STEPS_PER_EPOCH
-    stopping: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, _frame: stopping.append(number))
-
     training = Training()
     (points, labels) = make_data()
-    if (body := checkpoint.load()) is not None:
-        training.restore(body)
-        print(f"resumed at step {training.step}", flush=True)
-
-    while training.step < steps and not stopping:
-        loss = training.take_step(points, labels)
-        print(f"step {training.step} loss {loss:.6f}", flush=True)
-        is_due = stopping or training.step == steps or training.step % SAVE_EVERY == 0
-        if is_due and "RELAUNCH_CHECKPOINT_URI" in os.environ:
-            checkpoint.save(training.to_bytes(), training.step, loss)
-            print(f"saved step {training.step}", flush=True)
+    with Checkpoints.from_environment() as checkpoints:
+        if (newest := checkpoints.resume("resumed")) is not None:
+            training.restore(newest.folder)
+            print(f"resumed at step {training.step}", flush=True)
+        while training.step < steps and not checkpoints.stopped:
+            loss = training.take_step(points, labels)
+            checkpoints.report(training.step, steps, loss=loss)
+            if checkpoints.stop_requested or training.step == steps or training.step % SAVE_EVERY == 0:
+                checkpoints.save(training.step, training.to_files, loss=loss, total_steps=steps)
     if training.step == steps:
         print(f"finished with weights {training.weights_sha256()}", flush=True)
     # To be stopped and to have saved is no failure: Relaunch knows that it asked for it.

@@ -1,5 +1,7 @@
 """The program: trains, prints one JSON line per step, saves checkpoints, stops on SIGTERM, resumes.
 
+relaunch_training, which it lies beside, knows how checkpoints are saved, and prints lines of its own.
+
 Exit status: 0 when the training has finished, and also when it has saved and stopped on SIGTERM, as most trainers do
 (Relaunch knows that it asked for the stop and does not take that 0 for success); 1 when the training failed;
 2 when an argument or variable is invalid.
@@ -12,16 +14,16 @@ import math
 import os
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from types import FrameType
+from io import BytesIO
 
-from .checkpoint import Manifest, describe_object, load_newest_checkpoint, save_checkpoint
+from relaunch_training import Checkpoints, CheckpointUnusableError, open_store
+
 from .model import WEIGHTS_OBJECT, Learner, compute_loss, make_examples
-from .object_store import open_store
 
 TRAINING_EXAMPLES = 256
 VALIDATION_EXAMPLES = 64
@@ -35,7 +37,7 @@ HOLD_SECONDS = 0.1  # between two looks for the object that holds the training
 
 @dataclass(frozen=True)
 class Plan:
-    """The settings of the training, from arguments and environment; without `checkpoint_uri` nothing is saved.
+    """The settings of the training, from arguments and environment.
 
     While there is the object `hold_while`, it waits at the step `hold_at_step`, and on SIGTERM before it saves.
     """
@@ -44,48 +46,32 @@ class Plan:
     step_delay_seconds: float
     checkpoint_every: int
     learning_rate: float
-    job_id: str
-    attempt: int
-    checkpoint_uri: str | None
-    resume_uri: str | None
     stop_delay_seconds: float = 0.0
     hold_at_step: int | None = None
     hold_while: str | None = None
 
 
-class StopRequest:
-    """Records SIGTERM or SIGINT, so that the current step ends before the state is saved."""
-
-    def __init__(self) -> None:
-        self.signal_name: str | None = None
-
-    def listen(self) -> None:
-        """Handle both signals; the first process of a container ignores signals without a handler."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._remember)
-
-    def _remember(self, number: int, _frame: FrameType | None) -> None:
-        self.signal_name = signal.Signals(number).name
-
-    def wait(self, seconds: float) -> None:
-        """Sleep for `seconds`, or until shortly after the signal."""
-        end = time.monotonic() + seconds
-        while self.signal_name is None and (left := end - time.monotonic()) > 0:
-            time.sleep(min(left, SLICE_SECONDS))
-
-
 def main(arguments: Sequence[str]) -> int:
     """Run the training; return the exit status."""
-    stop = StopRequest()
-    stop.listen()
     try:
-        plan = read_plan(arguments, os.environ)
-        learner = start_or_resume(plan)
+        checkpoints = Checkpoints.from_environment(signals=(signal.SIGTERM, signal.SIGINT))
+        with checkpoints:
+            plan = read_plan(arguments, os.environ)
+            return run(plan, checkpoints)
     except ValueError as error:
         print(f"train: {error}", file=sys.stderr)
         return 2
+
+
+def run(plan: Plan, checkpoints: Checkpoints) -> int:
+    """Train from the newest checkpoint on; return the exit status.
+
+    Raises:
+        ValueError: a URI is of an unknown kind, or the checkpoint belongs to a training with another learning rate.
+    """
+    learner = start_or_resume(plan, checkpoints)
     try:
-        train(plan, learner, stop)
+        train(plan, learner, checkpoints)
     except (ArithmeticError, ValueError) as error:
         print(f"train: the training failed after step {learner.step}: {error}", file=sys.stderr)
         return 1
@@ -110,40 +96,35 @@ def read_plan(arguments: Sequence[str], environment: Mapping[str, str]) -> Plan:
     # Stand for the hours that a training takes, and a save: whoever interrupts it need not be faster than it is.
     parser.add_argument("--hold-at-step", type=whole_number, default=environment.get("TRAIN_HOLD_AT_STEP") or None)
     parser.add_argument("--hold-while", default=environment.get("TRAIN_HOLD_WHILE") or None)
-    options = parser.parse_args(arguments)
-    return Plan(
-        **vars(options),
-        job_id=environment.get("RELAUNCH_JOB_ID", "by-hand"),
-        attempt=int(environment.get("RELAUNCH_ATTEMPT", "1")),
-        checkpoint_uri=environment.get("RELAUNCH_CHECKPOINT_URI") or None,
-        resume_uri=environment.get("RELAUNCH_RESUME_URI") or None,
-    )
+    return Plan(**vars(parser.parse_args(arguments)))
 
 
-def start_or_resume(plan: Plan) -> Learner:
+def start_or_resume(plan: Plan, checkpoints: Checkpoints) -> Learner:
     """Restore the learner from the newest usable checkpoint, or start at step 0 if there is none.
 
     Raises:
         ValueError: a URI is of an unknown kind, or the checkpoint belongs to a training with another learning rate.
     """
-    report(plan, "started", job_id=plan.job_id, steps=plan.steps, learning_rate=plan.learning_rate)
-    for uri in filter(None, (plan.checkpoint_uri, plan.hold_while)):
-        open_store(uri)  # fail now if the URI is invalid, not after the first hours
-    checkpoint = plan.resume_uri and load_newest_checkpoint(
-        plan.resume_uri, lambda uri, reason: report(plan, "checkpoint_rejected", uri=uri, reason=reason)
-    )
-    if not checkpoint:
-        return Learner.start(plan.learning_rate, SEED_OF_WEIGHTS)
-    learner = Learner.from_objects(checkpoint.objects)
+    attempt = checkpoints.attempt
+    report(attempt, "started", job_id=checkpoints.job_id, steps=plan.steps, learning_rate=plan.learning_rate)
+    if plan.hold_while:
+        open_store(plan.hold_while)  # fail now if the URI is invalid, not after the first hours
+    with tempfile.TemporaryDirectory() as folder:
+        newest = checkpoints.resume(
+            folder, lambda uri, reason: report(attempt, "checkpoint_rejected", uri=uri, reason=reason)
+        )
+        if newest is None:
+            return Learner.start(plan.learning_rate, SEED_OF_WEIGHTS)
+        learner = Learner.from_objects({path.name: path.read_bytes() for path in newest.folder.iterdir()})
     if learner.learning_rate != plan.learning_rate:
         raise ValueError(
-            f"{checkpoint.uri} was trained with a learning rate of {learner.learning_rate}, not {plan.learning_rate}"
+            f"{newest.uri} was trained with a learning rate of {learner.learning_rate}, not {plan.learning_rate}"
         )
-    report(plan, "resumed", step=learner.step, loss=checkpoint.manifest.loss, uri=checkpoint.uri)
+    report(attempt, "resumed", step=learner.step, loss=newest.manifest["loss"], uri=newest.uri)
     return learner
 
 
-def train(plan: Plan, learner: Learner, stop: StopRequest) -> None:
+def train(plan: Plan, learner: Learner, checkpoints: Checkpoints) -> None:
     """Take steps until the last one or a stop request; save checkpoints periodically and at the end.
 
     Raises:
@@ -152,27 +133,36 @@ def train(plan: Plan, learner: Learner, stop: StopRequest) -> None:
     examples = make_examples(TRAINING_EXAMPLES, SEED_OF_TRAINING)
     validation = make_examples(VALIDATION_EXAMPLES, SEED_OF_VALIDATION)
     saved_step = learner.step
-    while learner.step < plan.steps and stop.signal_name is None:
+    while learner.step < plan.steps and not checkpoints.stop_requested:
         learner.take_step(examples)
         loss = _finite(compute_loss(learner.weights, validation))
-        report(plan, "step", step=learner.step, loss=loss)
+        report(checkpoints.attempt, "step", step=learner.step, loss=loss)
+        checkpoints.report(learner.step, plan.steps, loss=loss)
         if learner.step % plan.checkpoint_every == 0 or learner.step == plan.steps:
-            save(plan, learner, loss)
+            save(plan, learner, loss, checkpoints)
             saved_step = learner.step
         if learner.step == plan.hold_at_step:
-            hold(plan, lambda: stop.signal_name is None)
-        stop.wait(plan.step_delay_seconds)
+            hold(plan, lambda: not checkpoints.stop_requested)
+        wait(plan.step_delay_seconds, checkpoints)
     loss = compute_loss(learner.weights, validation)
-    if stop.signal_name is not None:
+    if checkpoints.stop_requested:
         time.sleep(plan.stop_delay_seconds)
         hold(plan, lambda: True)
     if learner.step != saved_step:
-        save(plan, learner, loss)
+        save(plan, learner, loss, checkpoints)
     if learner.step < plan.steps:
-        report(plan, "stopped", step=learner.step, signal=stop.signal_name)
+        name = signal.Signals(checkpoints.stop_requested).name
+        report(checkpoints.attempt, "stopped", step=learner.step, signal=name)
     else:
         weights_sha256 = hashlib.sha256(learner.to_objects()[WEIGHTS_OBJECT]).hexdigest()
-        report(plan, "finished", step=learner.step, loss=loss, weights_sha256=weights_sha256)
+        report(checkpoints.attempt, "finished", step=learner.step, loss=loss, weights_sha256=weights_sha256)
+
+
+def wait(seconds: float, checkpoints: Checkpoints) -> None:
+    """Sleep, or until shortly after the stop request."""
+    end = time.monotonic() + seconds
+    while not checkpoints.stop_requested and (left := end - time.monotonic()) > 0:
+        time.sleep(min(left, SLICE_SECONDS))
 
 
 def hold(plan: Plan, is_wanted: Callable[[], bool]) -> None:
@@ -180,26 +170,21 @@ def hold(plan: Plan, is_wanted: Callable[[], bool]) -> None:
     if plan.hold_while is None:
         return
     folder, _, key = plan.hold_while.rpartition("/")
-    with suppress(FileNotFoundError):
+    with suppress(CheckpointUnusableError):
         while is_wanted():
-            open_store(folder).get(key)
+            open_store(folder).fetch(key, BytesIO())
             time.sleep(HOLD_SECONDS)
 
 
-def save(plan: Plan, learner: Learner, loss: float) -> None:
+def save(plan: Plan, learner: Learner, loss: float, checkpoints: Checkpoints) -> None:
     """Save a checkpoint of the learner if there is a checkpoint URI."""
-    if plan.checkpoint_uri is None:
-        return
-    objects = learner.to_objects()
-    described = tuple(describe_object(key, body) for key, body in objects.items())
-    manifest = Manifest(plan.job_id, plan.attempt, learner.step, described, loss, datetime.now(UTC))
-    uri = save_checkpoint(plan.checkpoint_uri, manifest, objects)
-    report(plan, "checkpoint", step=learner.step, uri=uri)
+    if uri := checkpoints.save(learner.step, learner.to_objects, loss=loss, total_steps=plan.steps):
+        report(checkpoints.attempt, "checkpoint", step=learner.step, uri=uri)
 
 
-def report(plan: Plan, event: str, **fields: object) -> None:
+def report(attempt: int, event: str, **fields: object) -> None:
     """Print a log entry as a line of JSON, flushed at once."""
-    print(json.dumps({"event": event, "attempt": plan.attempt, **fields}), flush=True)
+    print(json.dumps({"event": event, "attempt": attempt, **fields}), flush=True)
 
 
 def _finite(loss: float) -> float:

@@ -152,7 +152,8 @@ def output_of(world: LocalWorld, job_id: str) -> list[dict[str, Any]]:
 
     def written() -> list[dict[str, Any]] | None:
         pages = world.client("logs").get_paginator("filter_log_events").paginate(logGroupName=LOG_GROUP)
-        lines = [json.loads(event["message"]) for page in pages for event in page["events"]]
+        messages = [event["message"] for page in pages for event in page["events"]]
+        lines = [json.loads(each) for each in messages if not each.startswith("relaunch: ")]
         own, current = [], False
         for line in lines:
             current = line.get("job_id") == job_id if line["event"] == "started" else current

@@ -57,6 +57,9 @@ class Training:
     def _read(self) -> Iterator[Event]:
         assert self.process.stdout is not None
         for line in self.process.stdout:
+            # relaunch_training prints lines of its own.
+            if line.startswith("relaunch: "):
+                continue
             self.events.append(json.loads(line))
             yield self.events[-1]
 
@@ -93,6 +96,10 @@ class Job:
         training = self.start(*arguments, resume=resume, **environment)
         training.finish()
         return training
+
+    def run_alone(self, *arguments: str, **environment: str) -> Training:
+        """Run a training that saves nothing, and so resumes from nothing."""
+        return self.run(*arguments, RELAUNCH_CHECKPOINT_URI="", **environment)
 
     def close(self) -> None:
         for training in self.running:

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import boto3
 import pytest
@@ -11,7 +12,8 @@ from werkzeug.serving import make_server
 
 from functional.examples.attempts import PATIENCE_SECONDS, Job
 from functional.examples.killing_s3 import KillingS3, S3World
-from train.object_store import s3_client
+from functional.examples.saving import Attempt
+from relaunch_training import Checkpoints, s3_client
 
 
 @pytest.fixture
@@ -19,6 +21,14 @@ def job(tmp_path: Path) -> Iterator[Job]:
     job = Job(f"file://{tmp_path}/job-1/")
     yield job
     job.close()
+
+
+@pytest.fixture
+def attempt(tmp_path: Path) -> Attempt:
+    def attempt(number: int = 1, **options: Any) -> Checkpoints:
+        return Checkpoints(f"file://{tmp_path}/job-1/attempt-{number}", attempt=number, **options)
+
+    return attempt
 
 
 @pytest.fixture(scope="session")

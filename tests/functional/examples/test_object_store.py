@@ -1,11 +1,15 @@
-"""The store of an OSS URI calls OSS as it wants to be called."""
+"""The stores of relaunch_training in S3 and OSS: how these are called, and what comes of their errors."""
 
+from io import BytesIO
 from typing import Any
 
 import pytest
 from botocore.awsrequest import AWSResponse
+from botocore.exceptions import ClientError, EndpointConnectionError
 
-from train.object_store import S3Store, open_store, s3_client
+from fakes.aws import aws_in_process
+from functional.examples.killing_s3 import S3World
+from relaunch_training import CheckpointUnusableError, S3Store, SaveFailedError, open_store, s3_client
 
 
 def test_oss_is_called_at_the_buckets_own_host_without_checksums(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,9 +26,9 @@ def test_oss_is_called_at_the_buckets_own_host_without_checksums(monkeypatch: py
     s3_client.cache_clear()
     store = open_store("oss://acme/train/job-1/")
     assert isinstance(store, S3Store)
-    s3_client(is_oss=True).meta.events.register("before-send.s3", answer)
+    s3_client("oss").meta.events.register("before-send.s3", answer)
 
-    store.put("attempt-1/step-0000001/weights", b"123")
+    store.put("attempt-1/step-0000001/weights", b"123", lambda: None)
     s3_client.cache_clear()
 
     (request,) = sent
@@ -33,8 +37,90 @@ def test_oss_is_called_at_the_buckets_own_host_without_checksums(monkeypatch: py
     assert not [name for name in request.headers if "checksum" in name.lower()]
 
 
+def test_an_upload_ends_soon_after_the_time_is_over_and_leaves_no_object(
+    s3_world: S3World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+    body = b"x" * (20 << 20)
+
+    def check_time() -> None:
+        calls.append(1)
+        if len(calls) > 3:
+            raise SaveFailedError("the time is over")
+
+    monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _seconds: None)
+    with pytest.raises(SaveFailedError, match="the time is over"):
+        open_store("s3://checkpoints/large").put("state", body, check_time)
+    assert s3_world.keys() == []
+
+    open_store("s3://checkpoints/large").put("state", body, lambda: None)
+    fetched = BytesIO()
+    open_store("s3://checkpoints/large").fetch("state", fetched)
+    assert fetched.getvalue() == body
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "expected"),
+    [(503, "SlowDown", SaveFailedError), (500, "InternalError", SaveFailedError), (403, "AccessDenied", ClientError)],
+)
+def test_a_store_that_is_down_may_be_up_later_and_one_that_refuses_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, status: int, code: str, expected: type[Exception]
+) -> None:
+    monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _seconds: None)
+    with aws_in_process():
+        s3_client.cache_clear()
+        tries: list[str] = []
+
+        def answer(request: Any, **_: Any) -> AWSResponse:
+            tries.append(request.url)
+            return AWSResponse(request.url, status, {}, _Body(f"<Error><Code>{code}</Code></Error>".encode()))
+
+        s3_client("s3:").meta.events.register_first("before-send.s3", answer)
+        with pytest.raises(expected, match=code):
+            open_store("s3://checkpoints/large").put("state", b"1", lambda: None)
+    s3_client.cache_clear()
+    assert len(tries) == (5 if expected is SaveFailedError else 1)
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"), [("there", ClientError), ("missing", CheckpointUnusableError)], ids=["denied", "missing"]
+)
+def test_what_is_missing_is_told_from_what_is_denied_by_a_listing(key: str, expected: type[Exception]) -> None:
+    with aws_in_process():
+        s3_client.cache_clear()
+        client = s3_client("s3:")
+        client.create_bucket(Bucket="checkpoints")
+        client.put_object(Bucket="checkpoints", Key="job/there", Body=b"1")
+
+        def deny(request: Any, **_: Any) -> AWSResponse | None:
+            return AWSResponse(request.url, 403, {}, _Body()) if request.method == "HEAD" else None
+
+        client.meta.events.register_first("before-send.s3", deny)
+        with pytest.raises(expected):
+            open_store("s3://checkpoints/job").fetch(key, BytesIO())
+    s3_client.cache_clear()
+
+
+def test_a_store_out_of_reach_may_be_in_reach_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _seconds: None)
+    with aws_in_process():
+        monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+        s3_client.cache_clear()
+
+        def refuse(**_: Any) -> None:
+            raise EndpointConnectionError(endpoint_url="http://127.0.0.1:9")
+
+        s3_client("s3:").meta.events.register_first("before-send.s3", refuse)
+        with pytest.raises(SaveFailedError, match="Could not connect"):
+            open_store("s3://checkpoints/large").put("state", b"1", lambda: None)
+    s3_client.cache_clear()
+
+
 class _Body:
-    """An empty body, as urllib3 gives it."""
+    """The body of an answer, as urllib3 gives it."""
+
+    def __init__(self, content: bytes = b"") -> None:
+        self.content = content
 
     def stream(self) -> list[bytes]:
-        return [b""]
+        return [self.content]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import boto3
 import pytest
@@ -16,7 +17,7 @@ from fakes.repository import REPOSITORY
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
 
 pytestmark = [pytest.mark.pytorch]
-FOLDER = REPOSITORY / "examples" / "pytorch"
+EXAMPLES = REPOSITORY / "examples"
 CHECKPOINTS = "s3://relaunch-checkpoints/pytorch/"
 
 
@@ -25,16 +26,22 @@ class Trainings:
     """Starts attempts of a job whose checkpoints are in a bucket on loopback."""
 
     endpoint: str
+    folder: Path
 
     @property
     def environment(self) -> dict[str, str]:
         credentials = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1"}
-        return {"PATH": os.environ["PATH"], "AWS_ENDPOINT_URL": self.endpoint, **credentials}
+        return {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(EXAMPLES),
+            "AWS_ENDPOINT_URL": self.endpoint,
+            **credentials,
+        }
 
     def start(self, **contract: str) -> subprocess.Popen[str]:
-        arguments = [sys.executable, "train.py", "--epochs", "2"]
+        arguments = [sys.executable, "-m", "pytorch.train", "--epochs", "10"]
         return subprocess.Popen(
-            arguments, cwd=FOLDER, env=self.environment | contract, stdout=subprocess.PIPE, text=True
+            arguments, cwd=self.folder, env=self.environment | contract, stdout=subprocess.PIPE, text=True
         )
 
     def attempt(self, number: int, resume: str | None = None) -> subprocess.Popen[str]:
@@ -53,12 +60,12 @@ class Trainings:
 
 
 @pytest.fixture(name="trainings")
-def _trainings() -> Iterator[Trainings]:
+def _trainings(tmp_path: Path) -> Iterator[Trainings]:
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
     server.start()
     try:
         host, port = server.get_host_and_port()
-        trainings = Trainings(f"http://{host}:{port}")
+        trainings = Trainings(f"http://{host}:{port}", tmp_path)
         boto3.client(
             "s3", "us-east-1", endpoint_url=trainings.endpoint, aws_access_key_id="test", aws_secret_access_key="test"
         ).create_bucket(Bucket="relaunch-checkpoints")
@@ -77,16 +84,17 @@ def test_an_interrupted_training_ends_with_the_weights_of_one_that_was_not(train
 
     interrupted = trainings.attempt(1)
     assert interrupted.stdout is not None
+    line = ""
     for line in interrupted.stdout:
-        if line.startswith("step 70 "):
+        if line.startswith("relaunch: step=50 ") and "save_seconds" in line:
             interrupted.send_signal(signal.SIGTERM)
             break
     rest, _ = interrupted.communicate(timeout=300)
     resumed, _ = trainings.attempt(2, trainings.newest()).communicate(timeout=300)
 
-    (saved,) = re.findall(r"saved step (\d+)", rest)
+    saved = re.findall(r"^relaunch: step=([0-9]+) .*save_seconds", line + rest, re.MULTILINE)[-1]
     assert interrupted.returncode == 0
     assert "finished" not in rest
-    assert 70 <= int(saved) < 128
+    assert 50 <= int(saved) < 640
     assert resumed.startswith(f"resumed at step {saved}\n")
     assert weights_of(resumed) == weights_of(whole)

@@ -1,6 +1,7 @@
 """The example training as a user runs it: real processes, real signals, checkpoints in a folder."""
 
 import ast
+import re
 import signal
 import sys
 import time
@@ -11,8 +12,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from functional.examples.attempts import EXAMPLES, Job
+from relaunch_training import Checkpoints
 from train.model import Learner
-from train.train import Plan, StopRequest, train
+from train.train import Plan, train
 
 
 def path_of(uri: str) -> Path:
@@ -45,7 +47,7 @@ def test_checkpoints_are_saved_every_so_many_steps_and_at_the_end(job: Job) -> N
 
 
 def test_a_training_stopped_in_its_first_delay_saves_that_step_and_resumes_to_the_same_end(job: Job) -> None:
-    uninterrupted = job.run("--steps", "30")
+    uninterrupted = job.run_alone("--steps", "30")
     interrupted = job.start("--steps", "30", "--step-delay-seconds", "600")
 
     status = interrupted.interrupt_after(1)
@@ -59,8 +61,8 @@ def test_a_training_stopped_in_its_first_delay_saves_that_step_and_resumes_to_th
 
 @pytest.mark.parametrize("step", [20, 33], ids=["at-a-checkpoint", "between-checkpoints"])
 def test_a_training_stopped_while_it_runs_resumes_to_the_same_end(job: Job, step: int) -> None:
-    uninterrupted = job.run()
-    held = path_of(job.uri) / "hold"
+    uninterrupted = job.run_alone()
+    held = path_of(job.uri).parent / "hold"
     held.touch()
     interrupted = job.start(*("--step-delay-seconds", "0.03", "--hold-at-step", "60", "--hold-while", held.as_uri()))
 
@@ -80,7 +82,7 @@ def test_a_training_stopped_while_it_runs_resumes_to_the_same_end(job: Job, step
 
 
 def test_a_training_interrupted_again_and_again_ends_as_if_it_never_was(job: Job) -> None:
-    uninterrupted = job.run("--steps", "20")
+    uninterrupted = job.run_alone("--steps", "20")
     resume = None
 
     for step in range(1, 5):
@@ -95,11 +97,10 @@ def test_a_training_interrupted_again_and_again_ends_as_if_it_never_was(job: Job
 def test_a_training_stopped_before_it_made_progress_saves_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plan = Plan(20, 0, 5, 0.05, "job-1", 2, f"file://{tmp_path}/attempt-2/", None)
-    stop = StopRequest()
-    stop.signal_name = "SIGTERM"
+    checkpoints = Checkpoints(f"file://{tmp_path}/attempt-2/", attempt=2)
+    checkpoints.stop_requested = signal.SIGTERM
 
-    train(plan, Learner.start(0.05, seed=3), stop)
+    train(Plan(20, 0, 5, 0.05), Learner.start(0.05, seed=3), checkpoints)
 
     assert capsys.readouterr().out == '{"event": "stopped", "attempt": 2, "step": 0, "signal": "SIGTERM"}\n'
     assert list(tmp_path.iterdir()) == []
@@ -110,12 +111,12 @@ def test_a_training_takes_its_time_between_sigterm_and_the_save_and_no_other(
 ) -> None:
     slept: list[float] = []
     monkeypatch.setattr(time, "sleep", slept.append)
-    stop = StopRequest()
-    plan = Plan(2, 0, 5, 0.05, "job-1", 1, f"file://{tmp_path}/attempt-1/", None, stop_delay_seconds=120)
+    checkpoints = Checkpoints(f"file://{tmp_path}/attempt-1/")
+    plan = Plan(2, 0, 5, 0.05, stop_delay_seconds=120)
 
-    train(plan, Learner.start(0.05, seed=3), stop)
-    stop.signal_name = "SIGTERM"
-    train(plan, Learner.start(0.05, seed=3), stop)
+    train(plan, Learner.start(0.05, seed=3), checkpoints)
+    checkpoints.stop_requested = signal.SIGTERM
+    train(plan, Learner.start(0.05, seed=3), checkpoints)
 
     assert slept == [120]
 
@@ -130,9 +131,9 @@ def test_a_training_is_held_at_a_step_until_the_object_is_gone(tmp_path: Path, m
             held.unlink()
 
     monkeypatch.setattr(time, "sleep", look_away)
-    plan = Plan(5, 0, 5, 0.05, "job-1", 1, None, None, hold_at_step=2, hold_while=f"file://{held}")
+    plan = Plan(5, 0, 5, 0.05, hold_at_step=2, hold_while=f"file://{held}")
 
-    train(plan, learner, StopRequest())
+    train(plan, learner, Checkpoints())
 
     assert waited == [2, 2, 2]
     assert learner.step == 5
@@ -141,21 +142,21 @@ def test_a_training_is_held_at_a_step_until_the_object_is_gone(tmp_path: Path, m
 def test_sigterm_ends_the_wait_at_a_step_and_the_save_is_held_until_the_object_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held, stop, learner = tmp_path / "hold", StopRequest(), Learner.start(0.05, seed=3)
+    held, learner = tmp_path / "hold", Learner.start(0.05, seed=3)
+    checkpoints = Checkpoints(f"file://{tmp_path}/attempt-1/")
     held.touch()
     saved = list[bool]()
 
     def look_away(_seconds: float) -> None:
         saved.append((tmp_path / "attempt-1").exists())
-        stop.signal_name = "SIGTERM"
+        checkpoints.stop_requested = signal.SIGTERM
         if len(saved) == 4:
             held.unlink()
 
     monkeypatch.setattr(time, "sleep", look_away)
-    uri = f"file://{tmp_path}/attempt-1/"
-    plan = Plan(5, 0, 5, 0.05, "job-1", 1, uri, None, hold_at_step=2, hold_while=f"file://{held}")
+    plan = Plan(5, 0, 5, 0.05, hold_at_step=2, hold_while=f"file://{held}")
 
-    train(plan, learner, stop)
+    train(plan, learner, checkpoints)
 
     assert saved == [False] * 4
     assert learner.step == 2
@@ -182,8 +183,9 @@ def test_a_damaged_object_is_named_and_the_older_checkpoint_is_used(job: Job) ->
 
     (rejected,) = resumed.named("checkpoint_rejected")
     assert rejected["uri"] == f"{job.uri}attempt-1/step-0000040/"
-    assert "step-0000040/weights.json has 7" in rejected["reason"]
-    assert "sha256" in rejected["reason"]
+    assert re.fullmatch(
+        r"\{'key': 'weights.json', 'size': (7..), .*\} in the manifest is .'size': \1, .*", rejected["reason"]
+    )
     assert resumed.named("resumed")[0]["step"] == 20
     assert resumed.result == uninterrupted.result
 
@@ -197,8 +199,8 @@ def cut_short(path: Path) -> None:
     [
         pytest.param(Path.unlink, "manifest.json", "manifest.json is missing", id="no-manifest"),
         pytest.param(Path.unlink, "state.json", "state.json is missing", id="object-missing"),
-        pytest.param(cut_short, "state.json", "its manifest says", id="object-cut-short"),
-        pytest.param(cut_short, "manifest.json", "the manifest cannot be read", id="manifest-cut-short"),
+        pytest.param(cut_short, "state.json", "in the manifest is", id="object-cut-short"),
+        pytest.param(cut_short, "manifest.json", "manifest.json cannot be read", id="manifest-cut-short"),
     ],
 )
 def test_a_training_whose_only_checkpoint_is_unusable_says_so_and_starts_over(
@@ -216,9 +218,9 @@ def test_a_training_whose_only_checkpoint_is_unusable_says_so_and_starts_over(
 
 
 def test_the_declared_input_sets_the_learning_rate(job: Job) -> None:
-    usual = job.run("--steps", "5")
+    usual = job.run_alone("--steps", "5")
 
-    slower = job.run("--steps", "5", RELAUNCH_INPUT_LEARNING_RATE="1e-3")
+    slower = job.run_alone("--steps", "5", RELAUNCH_INPUT_LEARNING_RATE="1e-3")
 
     assert slower.named("started")[0]["learning_rate"] == 0.001
     assert slower.result[0] > usual.result[0]
@@ -271,12 +273,12 @@ def test_unusable_settings_are_refused_before_the_first_step(
 def test_the_training_needs_the_standard_library_and_boto3_only() -> None:
     imported = {
         name.split(".")[0]
-        for source in (EXAMPLES / "train").glob("*.py")
+        for source in (EXAMPLES / "relaunch_training.py", *(EXAMPLES / "train").glob("*.py"))
         for node in ast.walk(ast.parse(source.read_text()))
         for name in imported_names(node)
     }
 
-    assert imported - sys.stdlib_module_names == {"boto3", "botocore", "mypy_boto3_s3"}
+    assert imported - sys.stdlib_module_names == {"boto3", "botocore", "relaunch_training"}
 
 
 def imported_names(node: ast.AST) -> list[str]:

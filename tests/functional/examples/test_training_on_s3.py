@@ -4,7 +4,7 @@ import pytest
 
 from functional.examples.attempts import Job
 from functional.examples.killing_s3 import S3World
-from train.checkpoint import find_complete_checkpoints
+from relaunch_training import find_complete
 
 STEPS = ("--steps", "60", "--checkpoint-every", "20")
 OBJECTS_OF_STEP_20 = [
@@ -33,7 +33,7 @@ def test_a_training_killed_while_it_saves_resumes_from_the_newest_complete_check
 
     status = killed.finish()
     left = s3_world.keys()
-    newest, _ = find_complete_checkpoints(s3_world.job.uri)[0]
+    newest = next(find_complete(s3_world.job.uri))
     resumed = s3_world.job.run(*STEPS, resume=newest)
 
     assert status == -9

@@ -1,7 +1,7 @@
 """The manifest of a checkpoint, which its training writes last; what it says is not relied on before it is checked.
 
 It is `{"format": 1, "objects": [{"key": …, "size": …}, …], …}`: keys relative to the prefix of the checkpoint, sizes in
-bytes. A number `loss` is shown to people. examples/train/checkpoint.py writes it.
+bytes. A number `loss` is shown to people. examples/relaunch_training.py writes it.
 """
 
 import json

@@ -60,10 +60,12 @@ class Times:
             return
         # While ECS hides a task it knows none to stop, and what was given up is left to sweeps.
         shown_at = self._facts.shown_at(arn)
-        since, until = max(meant_at, shown_at or meant_at), stopped_at
+        since = max(meant_at, shown_at or meant_at)
+        until = stopped_at
         if self._facts.was_cut_off(self._facts.host_of(arn)) and arn in set(self._facts.unconfirmed_stops()):
             # The application can do no more than ask in time; what follows is the verdict's to check.
-            since, until = meant_at, self._facts.stop_asked_at[arn]
+            since = meant_at
+            until = self._facts.stop_asked_at[arn]
         took = until - since
         allowed = STOP_OVERSHOOT + (SWEEP_OVERSHOOT if shown_at else timedelta(0))
         allowed += self._facts.outage_time(meant_at, until)

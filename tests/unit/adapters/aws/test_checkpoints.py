@@ -1,17 +1,16 @@
 """The checkpoint from which the next attempt resumes."""
 
 import json
-from datetime import timedelta
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from fakes.aws import Faults, make_client, refusal, refuse
-from fakes.builders import NOW
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.ports import PermanentError, TransientError
-from train.checkpoint import Manifest, describe_object, find_complete_checkpoints, save_checkpoint
+from relaunch_training import Checkpoints, find_complete, s3_client
 
 BUCKET = "acme-checkpoints"
 ROOT = f"s3://{BUCKET}/resnet/"
@@ -19,10 +18,12 @@ JOB = "resnet-1f2e3d4c"
 
 
 @pytest.fixture(scope="module")
-def client(aws: None) -> Any:
+def client(aws: None) -> Iterator[Any]:
     client = make_client("s3")
     client.create_bucket(Bucket=BUCKET)
-    return client
+    s3_client.cache_clear()
+    yield client
+    s3_client.cache_clear()
 
 
 @pytest.fixture
@@ -45,9 +46,9 @@ def folder(attempt: int, step: int, job: str = JOB) -> str:
 def save(attempt: int, step: int, job: str = JOB) -> str:
     """Save a checkpoint as the example's training does."""
     objects = {"state.json": b"{}", "weights/0.bin": b"\x00" * (100 + step)}
-    described = tuple(describe_object(key, body) for key, body in objects.items())
-    manifest = Manifest(job, attempt, step, described, 0.5, NOW + timedelta(seconds=step))
-    return save_checkpoint(f"{ROOT}{job}/attempt-{attempt}/", manifest, objects)
+    saved = Checkpoints(f"{ROOT}{job}/attempt-{attempt}/", attempt=attempt).save(step, objects, loss=0.5)
+    assert saved is not None
+    return saved
 
 
 def manifest(objects: object) -> bytes:
@@ -194,7 +195,7 @@ def test_it_agrees_with_the_training_about_what_is_complete(checkpoints, s3):
     save(1, 100)
     save(2, 200)
     delete(s3, save(2, 300) + "state.json")
-    ((uri, _), *_) = find_complete_checkpoints(f"{ROOT}{JOB}/")
+    uri = next(find_complete(f"{ROOT}{JOB}/"))
     assert checkpoints.newest_complete(ROOT, JOB) == uri
 
 

@@ -1,0 +1,54 @@
+"""A callback that keeps the checkpoints of a Hugging Face Trainer where Relaunch finds them.
+
+Copy it with relaunch_training.py:
+
+    with Checkpoints.from_environment() as checkpoints:
+        newest = checkpoints.resume("resumed")
+        trainer = Trainer(model, arguments, callbacks=[RelaunchCallback(checkpoints)], ...)
+        trainer.train(resume_from_checkpoint=str(newest.folder) if newest else None)
+
+The Trainer saves as its arguments say (`save_steps`), and on SIGTERM; what it saves goes to the store, and its logs are
+the progress. Tested with transformers 5.18 and torch 2.13.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from transformers import TrainerCallback
+
+if TYPE_CHECKING:
+    from relaunch_training import Checkpoints
+
+
+class RelaunchCallback(TrainerCallback):
+    """Saves what the Trainer saves, and lets it save and end once a stop is requested."""
+
+    def __init__(self, checkpoints: Checkpoints) -> None:
+        self.checkpoints = checkpoints
+        self.metrics: dict[str, Any] = {}
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        stop = torch.tensor(int(bool(self.checkpoints.stop_requested)), device=args.device)
+        if args.world_size > 1:
+            # SIGTERM reaches the processes one after the other, and they have to end after the same step.
+            torch.distributed.all_reduce(stop, torch.distributed.ReduceOp.MAX)
+        if stop.item():
+            control.should_save = True
+            control.should_training_stop = True
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any], **_: Any) -> None:
+        numbers = {name: each for name, each in logs.items() if isinstance(each, (int, float))}
+        self.metrics = {re.sub("[^A-Za-z0-9_./-]", "_", name): each for name, each in numbers.items()}
+        self.checkpoints.report(state.global_step, state.max_steps, **self.metrics)
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if args.world_size > 1:
+            torch.distributed.barrier()  # each process writes its random generators
+        folder = Path(args.output_dir, f"checkpoint-{state.global_step}")
+        self.checkpoints.save(state.global_step, folder, total_steps=state.max_steps, **self.metrics)
+        if self.checkpoints.stopped:
+            control.should_training_stop = True

@@ -1,0 +1,47 @@
+"""A model of Hugging Face's that its Trainer trains on CPU; SIGTERM comes in the middle of the step STOP_IN."""
+
+import hashlib
+import os
+import signal
+import sys
+
+import torch
+from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments, set_seed
+
+from relaunch_training import Checkpoints
+from relaunch_transformers import RelaunchCallback
+
+STEPS = 12
+
+
+class Model(BertForSequenceClassification):
+    def forward(self, input_ids, labels):
+        self.calls = getattr(self, "calls", 0) + 1
+        if self.calls == int(os.environ.get("STOP_IN", "0")) and os.environ.get("RANK", "0") == "0":
+            os.kill(os.getpid(), signal.SIGTERM)
+        return super().forward(input_ids=input_ids, labels=labels)
+
+
+def main(output):
+    set_seed(1)
+    shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    model = Model(BertConfig(vocab_size=32, max_position_embeddings=8, **shape))
+    generator = torch.Generator().manual_seed(2)
+    data = [
+        {"input_ids": torch.randint(0, 32, (8,), generator=generator), "labels": torch.tensor(each % 2)}
+        for each in range(64)
+    ]
+    arguments = TrainingArguments(
+        output, max_steps=STEPS, per_device_train_batch_size=4, save_steps=4, logging_steps=2, seed=3,
+        use_cpu=True, report_to=[], disable_tqdm=True, dataloader_pin_memory=False,
+    )  # fmt: skip
+    with Checkpoints.from_environment(report_seconds=0) as checkpoints:
+        newest = checkpoints.resume(f"{output}/resumed")
+        trainer = Trainer(model, arguments, train_dataset=data, callbacks=[RelaunchCallback(checkpoints)])
+        trainer.train(resume_from_checkpoint=str(newest.folder) if newest else None)
+    weights = b"".join(each.detach().numpy().tobytes() for each in model.state_dict().values())
+    if os.environ.get("RANK", "0") == "0":
+        print(f"ended at {trainer.state.global_step} with {hashlib.sha256(weights).hexdigest()}", flush=True)
+
+
+main(sys.argv[1])
