@@ -5,9 +5,9 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from relaunch.entrypoints.batches import BatchResponse as BatchResponse
 from relaunch.entrypoints.batches import handle_batch
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies
@@ -30,7 +30,7 @@ def handler_of(queue: str) -> Callable[[str, Dependencies], object]:
     return handler
 
 
-Consume = Callable[[dict[str, Any], LambdaContext, FunctionDependencies], PartialItemFailureResponse]
+Consume = Callable[[dict[str, Any], LambdaContext, FunctionDependencies], BatchResponse]
 """Handles a batch of messages."""
 
 
