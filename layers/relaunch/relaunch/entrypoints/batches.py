@@ -7,7 +7,7 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from relaunch.adapters.aws.sqs import batch
-from relaunch.adapters.aws.sqs.batch import BatchResponse as BatchResponse
+from relaunch.adapters.aws.sqs.batch import BatchResponse
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies

@@ -7,10 +7,13 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from relaunch.entrypoints.batches import BatchResponse as BatchResponse
+from relaunch.adapters.aws.sqs import batch
 from relaunch.entrypoints.batches import handle_batch
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies
+
+BatchResponse = batch.BatchResponse
+"""What a function answers to a batch."""
 
 CONSUMERS: Mapping[str, str] = {
     "submit_job": "intake",

@@ -11,10 +11,11 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from relaunch.adapters.aws.sqs.batch import BatchResponse
 from relaunch.adapters.messages.topic_messages import WatchedTopics, parse_topic_message
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.triggers.matching import IgnoredEvent
-from relaunch.entrypoints.batches import BatchResponse, handle_batch
+from relaunch.entrypoints.batches import handle_batch
 from relaunch.entrypoints.function import FunctionDependencies, TopicQueue
 from relaunch.ports import Dependencies
 from relaunch.usecases.submit_job import submit_event

@@ -34,13 +34,13 @@ _VISIBILITY_FACTOR = 6
 class Failure(TypedDict):
     """A message that comes back."""
 
-    itemIdentifier: str  # noqa: N815 - Lambda's name
+    itemIdentifier: str
 
 
 class BatchResponse(TypedDict):
     """Lambda's partial batch response: it deletes all other messages."""
 
-    batchItemFailures: list[Failure]  # noqa: N815 - Lambda's name
+    batchItemFailures: list[Failure]
 
 
 class Queues(NamedTuple):
