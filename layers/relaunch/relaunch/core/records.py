@@ -5,14 +5,14 @@ only `__init__` is compiled; what compares, hashes and shows is shared by all. A
 program runs: the type checker, for which this is the standard one, refuses to set it (docs/decisions/0034).
 """
 
+import dataclasses
 from collections.abc import Callable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dataclasses import dataclass
+    from dataclasses import dataclass as dataclass  # noqa: PLC0414 - for everybody
 else:
-    import dataclasses
 
     def dataclass(
         *, frozen: bool = False, slots: bool = False, kw_only: bool = False, order: bool = False
@@ -24,18 +24,17 @@ else:
         return lambda cls: _share_methods(make(cls))
 
 
-def _share_methods(cls: type) -> type:
-    fields: dict[str, Any] = cls.__dict__["__dataclass_fields__"]
-    compared = [name for name, each in fields.items() if each.compare]
-    hashed = [name for name in compared if fields[name].hash is not False]
+def _share_methods(cls: Any) -> type:
+    compared = [each for each in dataclasses.fields(cls) if each.compare]
     shared = {"__repr__": _show, "__eq__": _equals, "__hash__": _hash}
     for name, method in shared.items():
         # A base has its own of another class.
         if name not in cls.__dict__:
             setattr(cls, name, method)
-    cls._compared_fields = _values_of(compared)  # type: ignore[attr-defined]
-    cls._hashed_fields = _values_of(hashed)  # type: ignore[attr-defined]
-    return cls
+    cls._compared_fields = _values_of([each.name for each in compared])
+    cls._hashed_fields = _values_of([each.name for each in compared if each.hash is not False])
+    made: type = cls
+    return made
 
 
 def _values_of(names: list[str]) -> Callable[[object], tuple[Any, ...]]:
@@ -44,7 +43,7 @@ def _values_of(names: list[str]) -> Callable[[object], tuple[Any, ...]]:
 
 
 def _show(self: Any) -> str:
-    shown = (f"{name}={getattr(self, name)!r}" for name, each in self.__dataclass_fields__.items() if each.repr)
+    shown = (f"{each.name}={getattr(self, each.name)!r}" for each in dataclasses.fields(self) if each.repr)
     return f"{type(self).__qualname__}({', '.join(shown)})"
 
 

@@ -17,7 +17,7 @@ number that it does not publish: of them each family is asked about once, for as
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from types import MappingProxyType
 
@@ -26,6 +26,7 @@ from relaunch.core.definitions.kubernetes_workload import ComputeClass
 from relaunch.core.definitions.targets import Target
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.reservations import Reservation
+from relaunch.core.records import dataclass
 
 MIN_TYPES = 3
 """With fewer instance types the score is always low (Limitations, "Spot placement score")."""

@@ -16,9 +16,9 @@ instead of AccessDenied.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.records import dataclass
 
 ACTIVE = "ACTIVE"
 

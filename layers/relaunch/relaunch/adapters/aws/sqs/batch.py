@@ -12,7 +12,6 @@ the suspects come back one by one. No message is begun in time that may not be e
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypedDict
 
@@ -23,6 +22,7 @@ from relaunch.adapters.aws.sqs.record import Record
 from relaunch.adapters.aws.sqs.source_queue import SourceQueue, failing_since, spread_of, tries_of
 from relaunch.core.messages.handling_order import ReceivedMessage, order_messages
 from relaunch.core.messages.retries import LONGEST_RETRY, retry_seconds
+from relaunch.core.records import dataclass
 from relaunch.ports import NotGrantedError, NotYetError, PermanentError, TransientError
 
 # Enough for a call that hangs once (connecting 3 s, reading 8 s, see bootstrap) and is answered then.
