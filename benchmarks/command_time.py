@@ -15,6 +15,8 @@ from functools import partial
 from textwrap import indent
 from unittest.mock import patch
 
+import boto3
+
 from benchmarks.errors import NotMeasurableError
 from benchmarks.local_world_time import run_pushed_job
 from benchmarks.session import Session, rotated
@@ -91,7 +93,7 @@ def measure(session: Session) -> list[Table]:
     """
     with local_world(LocalWorldSettings()) as local, patch.dict(os.environ, local.environment()):
         settings = Settings.from_stack_outputs(local.deployment.outputs)
-        job = run_pushed_job(local, make_dependencies(settings))
+        job = run_pushed_job(local, make_dependencies(settings, boto3.Session()))
         bucket = (job.definition.checkpoint_uri or "").removeprefix("s3://").partition("/")[0]
         facts = {"TABLE": settings.table, "JOB": job.job_id, "DEFINITION": job.definition.name, "BUCKET": bucket}
         environment = {**os.environ, "RELAUNCH_STACK": STACK, **facts}

@@ -35,8 +35,8 @@ class LazyClient:
 
 
 def made_late(make: Callable[[], Made]) -> Made:
-    """Return what stands for a client or an adapter, and makes it when it is first used.
+    """Return what stands for a client, an adapter or a validator, and makes it when it is first used.
 
-    EC2's client takes 65 ms, and an adapter as long as the modules that only it imports.
+    EC2's client takes 65 ms, pydantic's validator of a machine 5 ms, an adapter as long as what only it imports.
     """
     return cast("Made", LazyClient(make))

@@ -4,6 +4,7 @@ docs/decisions/0034 says why, and what is imported at once nevertheless.
 """
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from relaunch.late import load_late
@@ -165,20 +166,41 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }
 """What is imported when it is first used, by module; the imports above say the same to the type checker."""
 
+_JOBS = "relaunch.adapters.aws.dynamodb.jobs"
+_EVENTS = "relaunch.adapters.aws.job_events"
+_SUBMISSION = (
+    _JOBS,
+    _EVENTS,
+    "relaunch.adapters.aws.dynamodb.definitions",
+    "relaunch.adapters.aws.ecr_images",
+    "relaunch.adapters.aws.ecs.revisions",
+    "relaunch.adapters.aws.sqs.launch_queue",
+)
 ALWAYS: Mapping[str, tuple[str, ...]] = {
-    "submit_job": ("EcrImages", "EcsRevisions", "Re2Patterns", "SqsLaunchQueue"),
-    "job_api": ("EcrImages", "EcsRevisions", "Re2Patterns", "SqsLaunchQueue"),
-    "launch_attempt": ("CapacityProviderOfferings", "CurrentSnapshot", "DynamoDbSnapshots", "Ec2SpotPrices"),
-    "request_machine": ("Ec2Fleet",),
-    "observe_capacity": ("EcsTarget",),
+    "submit_job": (*_SUBMISSION, "relaunch.adapters.aws.dynamodb.events"),
+    "job_api": _SUBMISSION,
+    "plan_api": ("relaunch.adapters.aws.dynamodb.definitions", "relaunch.adapters.aws.ecs.revisions"),
+    "launch_attempt": (
+        _JOBS,
+        _EVENTS,
+        "relaunch.adapters.aws.dynamodb.capacity",
+        "relaunch.adapters.aws.dynamodb.snapshot_item",
+        "relaunch.adapters.aws.ec2.spot_prices",
+        "relaunch.adapters.offerings.capacity_providers",
+        "relaunch.adapters.offerings.regional",
+    ),
+    "request_machine": (_JOBS, "relaunch.adapters.aws.dynamodb.machines", "relaunch.adapters.aws.ec2.fleet"),
+    "observe_capacity": (_JOBS, _EVENTS),
+    "observe_task": (_JOBS, _EVENTS),
+    "reconcile": (_JOBS, "relaunch.adapters.aws.dynamodb.machines"),
+    "send_notices": (_JOBS, "relaunch.adapters.aws.dynamodb.notices", "relaunch.adapters.notices.receivers"),
 }
-"""What nearly every event of a function needs; it is imported before the first one."""
+"""What nearly every event of a function needs, whatever its target: imported before the first one."""
+
+__getattr__ = load_late(__name__, NAMES)
 
 
 def import_always(function: str) -> None:
     """Import what a function nearly always needs."""
-    for name in ALWAYS.get(function, ()):
-        __getattr__(name)
-
-
-__getattr__ = load_late(__name__, NAMES)
+    for module in ALWAYS.get(function, ()):
+        import_module(module)

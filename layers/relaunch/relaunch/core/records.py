@@ -49,7 +49,7 @@ def _show(self: Any) -> str:
 
 def _equals(self: Any, other: Any) -> bool:
     if other.__class__ is not self.__class__:
-        return NotImplemented
+        return NotImplemented  # type: ignore[no-any-return]
     return bool(self._compared_fields(self) == other._compared_fields(other))  # noqa: SLF001 - of the same class
 
 

@@ -35,6 +35,7 @@ from relaunch.core.jobs.job import (
 )
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection.selection import Selection, explain_rows
+from relaunch.late import made_late
 from relaunch.ports import StoredSelection
 
 KEPT_AFTER_END = timedelta(days=90)
@@ -50,7 +51,7 @@ _JOB = JobBody()
 _ATTEMPT = TypeAdapter(Attempt)
 _RARE_FIELDS = ("ended_first", "held_since", "held", "program_ended_at")
 _TIMELINE_ENTRY = TypeAdapter(TimelineEntry)
-_SELECTION = TypeAdapter(StoredSelection)
+_SELECTION = made_late(lambda: TypeAdapter(StoredSelection))
 
 
 class TornReadError(Exception):

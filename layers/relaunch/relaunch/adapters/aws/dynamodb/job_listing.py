@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from relaunch.adapters.aws.dynamodb.formats import newer_if_invalid
 from relaunch.adapters.aws.dynamodb.table import Item, JobsTable, key, text
 from relaunch.core.jobs.state import JobSummary
+from relaunch.late import made_late
 from relaunch.ports import PermanentError
 
 LISTING = "JOBS"
@@ -19,7 +20,7 @@ OPEN = "OPEN"
 UNSENT = "UNSENT"
 """The key in it of jobs that are over, and have changes that EventBridge does not have."""
 
-_SUMMARY = TypeAdapter(JobSummary)
+_SUMMARY = made_late(lambda: TypeAdapter(JobSummary))
 
 
 class DynamoDbJobListing:

@@ -5,9 +5,10 @@ from datetime import datetime, timedelta
 from pydantic import TypeAdapter
 
 from relaunch.adapters.aws.dynamodb.table import JobsTable, epoch, key, number, stamp, text
+from relaunch.late import made_late
 from relaunch.ports import FoundRevision, RevisionMaintenance
 
-_MAINTENANCE = TypeAdapter(RevisionMaintenance)
+_MAINTENANCE = made_late(lambda: TypeAdapter(RevisionMaintenance))
 _PK = "MAINTENANCE"
 _REVISIONS = "REVISIONS"
 _DERIVED = "DERIVED"
