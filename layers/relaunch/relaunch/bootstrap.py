@@ -182,7 +182,11 @@ class Clients:
 def environment_clients() -> Clients:
     """Return the clients of a function, by botocore: boto3 would import what transfers files to S3, for 30 ms."""
     session = parts.get_session()
-    return Clients(session.create_client, session.get_config_variable("region"))
+    bundle = session.get_config_variable("ca_bundle") or os.environ.get("REQUESTS_CA_BUNDLE")
+    certificates = parts.SharedCertificates(bundle)
+    create: Callable[..., Any] = session.create_client
+    region = session.get_config_variable("region")
+    return Clients(lambda *names, **given: certificates.share_with(create(*names, **given)), region)
 
 
 def _clients_of(session: "boto3.Session") -> Clients:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from relaunch.adapters.alibaba.ram_role import AssumedRole as AssumedRole
     from relaunch.adapters.alibaba.ram_role import RamRole as RamRole
     from relaunch.adapters.alibaba.ram_role import RamSignIn as RamSignIn
+    from relaunch.adapters.aws.certificates import SharedCertificates as SharedCertificates
     from relaunch.adapters.aws.checkpoint_buckets import S3Buckets as S3Buckets
     from relaunch.adapters.aws.checkpoints import S3Checkpoints as S3Checkpoints
     from relaunch.adapters.aws.dynamodb.commit_statuses import DynamoDbCommitStatuses as DynamoDbCommitStatuses
@@ -93,6 +94,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "RamRole",
         "RamSignIn",
     ),
+    "relaunch.adapters.aws.certificates": ("SharedCertificates",),
     "relaunch.adapters.aws.checkpoint_buckets": ("S3Buckets",),
     "relaunch.adapters.aws.checkpoints": ("S3Checkpoints",),
     "relaunch.adapters.aws.dynamodb.commit_statuses": ("DynamoDbCommitStatuses",),
