@@ -196,7 +196,9 @@ def _clients_of(session: "boto3.Session") -> Clients:
 def _make_dependencies(settings: Settings, clients: Clients, log: DecisionLog) -> Dependencies:
     clock = SystemClock()
     stores = DynamoDbStores(clients.lazy("dynamodb", config=TABLE_CONFIG), settings.table)
-    sqs, ec2, machines = clients.lazy("sqs"), clients.lazy("ec2"), settings.machines
+    machines = settings.machines
+    sqs = clients.lazy("sqs")
+    ec2 = clients.lazy("ec2")
     once = clients.lazy("ec2", config=SINGLE_SEND_CONFIG)
     events = clients.lazy("events", config=EVENTS_CONFIG)
     return Dependencies(

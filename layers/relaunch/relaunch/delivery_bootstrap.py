@@ -20,7 +20,8 @@ def delivery_dependencies() -> DeliveryDependencies:
     """
     table = required(os.environ, "RELAUNCH_TABLE")
     clients = environment_clients()
-    dynamodb, secrets = clients.lazy("dynamodb"), clients.lazy("secretsmanager")
+    dynamodb = clients.lazy("dynamodb")
+    secrets = clients.lazy("secretsmanager")
     urls = [os.environ.get(name, "") for name in ("RELAUNCH_WEBHOOK_URL", "RELAUNCH_GITHUB_WEBHOOK_URL")]
     token = SecretText(secrets, required(os.environ, "RELAUNCH_GITHUB_TOKEN_SECRET_ARN"))
     return DeliveryDependencies(

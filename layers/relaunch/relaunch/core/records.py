@@ -14,13 +14,11 @@ if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass  # noqa: PLC0414 - for everybody
 else:
 
-    def dataclass(
-        *, frozen: bool = False, slots: bool = False, kw_only: bool = False, order: bool = False
-    ) -> Callable[[type], type]:
+    def dataclass(**options: bool) -> Callable[[type], type]:
         """Return the decorator of a class with fields; without `frozen`, or with `order`, it is the standard one."""
-        if order or not frozen:
-            return dataclasses.dataclass(frozen=frozen, slots=slots, kw_only=kw_only, order=order)
-        make = dataclasses.dataclass(slots=slots, kw_only=kw_only, eq=False, repr=False)
+        if options.get("order") or not options.get("frozen"):
+            return dataclasses.dataclass(**options)
+        make = dataclasses.dataclass(**options | {"frozen": False, "eq": False, "repr": False})
         return lambda cls: _share_methods(make(cls))
 
 

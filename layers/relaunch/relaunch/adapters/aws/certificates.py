@@ -1,9 +1,8 @@
 """The certificates of authorities, read once for all clients of a function.
 
 botocore reads them for every connection, and a function has one to each service: 15 to 45 ms each time, of a processor
-of its own. A handler of botocore's event `before-send` may answer a request instead of it; here it sends the request as
-botocore does, by its class, with one TLS context. The two methods that are replaced are not documented: without them
-certificates would be read as before, or no certificate would be trusted.
+of its own. Here a client sends by the same class of botocore, with one TLS context. The names that are replaced are not
+documented, so they rest on the pinned release of botocore and on the test of this module.
 """
 
 import socket
@@ -17,7 +16,7 @@ _SOCKET_OPTIONS = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]
 
 
 class SharedCertificates:
-    """Lets clients send with one TLS context, which is made when the first of them sends."""
+    """Lets clients send with one TLS context, which is made with the first of them."""
 
     def __init__(self, bundle: str | None) -> None:
         """Take a file of certificates, None for those of botocore."""
@@ -28,14 +27,7 @@ class SharedCertificates:
         """Return the client; behind a proxy it sends as it would, with a context of its own."""
         if getproxies():
             return client
-        senders: list[_Sender] = []
-
-        def send(request: Any, **_: Any) -> Any:
-            if not senders:
-                senders.append(_Sender(self._trusting(), client.meta.config))
-            return senders[0].send(request)
-
-        client.meta.events.register("before-send", send)
+        client._endpoint.http_session = _Sender(self._trusting(), client.meta.config)  # noqa: SLF001 - see above
         return client
 
     def _trusting(self) -> Any:
