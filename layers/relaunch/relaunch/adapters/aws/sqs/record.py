@@ -22,7 +22,8 @@ class Record:
     @property
     def body(self) -> str:
         """The text that was sent."""
-        return str(self.raw["body"])
+        body: str = self.raw["body"]
+        return body
 
     @property
     def receipt_handle(self) -> str:
