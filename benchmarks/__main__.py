@@ -83,7 +83,7 @@ def main() -> None:
     if not arguments.json:
         print("; ".join(f"{name} {value}" for name, value in machine.items()))
     with ExitStack() as resources:
-        session = Session(arguments.rounds, resources)
+        session = Session(arguments.rounds, resources, writes_ratios=arguments.write_ratios)
         for name in arguments.names or [name for name in BENCHMARKS if name not in ON_REQUEST]:
             try:
                 result = run(name, session)
@@ -110,6 +110,11 @@ def parse_arguments() -> argparse.Namespace:
         "--rounds", type=int, default=DEFAULT_ROUNDS, help="how often each case is measured (%(default)s)"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of tables")
+    parser.add_argument(
+        "--write-ratios",
+        action="store_true",
+        help="write down what `functions` measures, for later versions to compare with",
+    )
     arguments = parser.parse_args()
     unknown = sorted(set(arguments.names) - set(BENCHMARKS))
     if unknown:

@@ -14,6 +14,8 @@ from resource import RUSAGE_CHILDREN, getrusage
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
+import boto3
+
 from benchmarks.errors import NotMeasurableError
 from benchmarks.local_world_time import run_pushed_job
 from benchmarks.session import Session, rotated
@@ -84,7 +86,7 @@ def measure(session: Session) -> list[Table]:
         patch.dict(os.environ, local.environment()),
     ):
         settings = Settings.from_stack_outputs(local.deployment.outputs)
-        job = run_pushed_job(local, make_dependencies(settings))
+        job = run_pushed_job(local, make_dependencies(settings, boto3.Session()))
         bucket = (job.definition.checkpoint_uri or "").removeprefix("s3://").partition("/")[0]
         attempt = job.current_attempt
         task = {"REVISION": job.revision.arn, "TASK": attempt.task_id or ""}

@@ -1,7 +1,6 @@
 """Measures fresh processes: time to the response, and peak memory."""
 
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -11,15 +10,17 @@ from typing import NamedTuple
 
 from relaunch_local.repository import REPOSITORY
 
-# The memory is read after the time is taken. VmHWM: the peak resident set size in KiB (proc(5)).
+# The memory is read after the times are taken. VmHWM: the peak resident set size in KiB (proc(5)).
 TAIL = """
+import time
+used = time.process_time()
 print("answered", flush=True)
-print(*[line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")])
+print(used, *[line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")])
 """
 
 
 class Sample(NamedTuple):
-    """A fresh process: milliseconds to its response, processor time to its end, peak memory."""
+    """A fresh process: milliseconds to its response, processor time to it, peak memory."""
 
     milliseconds: float
     processor_milliseconds: float
@@ -45,7 +46,6 @@ def measure(code: str, environment: Mapping[str, str]) -> Sample:
         subprocess.CalledProcessError: the code failed.
     """
     started = time.perf_counter()
-    used = measure_children()
     with subprocess.Popen(
         [interpreter(), "-S", "-c", code + TAIL], env=environment, stdout=subprocess.PIPE, text=True
     ) as child:
@@ -53,16 +53,10 @@ def measure(code: str, environment: Mapping[str, str]) -> Sample:
         while (line := child.stdout.readline()) and line != "answered\n":
             pass
         milliseconds = (time.perf_counter() - started) * 1000
-        rest = child.stdout.read()
-    if child.returncode or not rest:
+        rest = child.stdout.read().split()
+    if child.returncode or len(rest) != 2:
         raise subprocess.CalledProcessError(child.returncode, interpreter())
-    return Sample(milliseconds, (measure_children() - used) * 1000, int(rest) / 1024)
-
-
-def measure_children() -> float:
-    """Return the seconds of processor time of ended child processes."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+    return Sample(milliseconds, float(rest[0]) * 1000, int(rest[1]) / 1024)
 
 
 def own_environment() -> dict[str, str]:

@@ -4,7 +4,12 @@ The built artifacts are measured, with recorded responses of AWS over TLS. Compa
 which creates the same clients and calls nothing, and with a bare interpreter.
 """
 
+import json
 import sysconfig
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 from benchmarks.built_functions import environment, handling
 from benchmarks.fresh_process import Sample, aws_environment, medians
@@ -12,6 +17,7 @@ from benchmarks.fresh_process import measure as measure_process
 from benchmarks.recording import Recording, Step
 from benchmarks.session import Session, rotated
 from benchmarks.tables import Table
+from relaunch_local.repository import REPOSITORY
 
 FIRST_EVENTS = {
     "submit_job": "push",
@@ -28,13 +34,46 @@ session = boto3.Session()
 clients = [session.client(service) for service in {services!r}]
 """
 BARE = "bare interpreter"
+RATIOS = Path(__file__).with_name("cold_start_ratios.json")
+"""The last measured version, and how many times the processor time of boto3 each of its functions took."""
 
 
 def measure(session: Session) -> list[Table]:
     """Measure every function and its peer."""
     recording = session.recording
     steps = [recording.step(function, situation) for function, situation in FIRST_EVENTS.items()]
-    return [_table(steps, session.collect(lambda number: _measure_round(recording, rotated(steps, number))))]
+    samples = session.collect(lambda number: _measure_round(recording, rotated(steps, number)))
+    ratios = {step.function: _ratio(step, samples) for step in steps}
+    earlier = json.loads(RATIOS.read_bytes())
+    if session.writes_ratios:
+        written = {"version": _version(), "ratios": {name: round(each, 2) for name, each in ratios.items()}}
+        RATIOS.write_text(json.dumps(written, indent=2) + "\n")
+    return [_table(steps, samples), compare(ratios, earlier)]
+
+
+def _version() -> str:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    return str(project["version"])
+
+
+def _ratio(step: Step, samples: Mapping[str, list[Sample]]) -> float:
+    ours, boto3 = (medians(samples[case]).processor_milliseconds for case in (step.function, _peer(step)))
+    return ours / boto3
+
+
+def compare(ratios: Mapping[str, float], earlier: Mapping[str, Any]) -> Table:
+    """Return by how much each function has grown since the last measured version."""
+    before: Mapping[str, float] = earlier["ratios"]
+    rows = [
+        (name, ratio, before.get(name), (ratio / before[name] - 1) * 100 if name in before else None)
+        for name, ratio in ratios.items()
+    ]
+    return Table(
+        "Processor time to the first handled event, as a multiple of boto3's",
+        ("function", "x boto3", f"x at {earlier['version']}", "grown by %"),
+        rows,
+        ("Ratios of processor times move by a tenth from run to run on a busy machine.",),
+    )
 
 
 def _measure_round(recording: Recording, steps: list[Step]) -> dict[str, Sample]:

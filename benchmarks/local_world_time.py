@@ -10,6 +10,8 @@ import time
 from datetime import UTC, datetime
 from unittest.mock import patch
 
+import boto3
+
 from benchmarks.errors import NotMeasurableError
 from benchmarks.recording import example_definitions
 from benchmarks.session import Session
@@ -34,7 +36,7 @@ def measure(_session: Session) -> list[Table]:
     with local_world(settings, lambda text: reported.append((text.split(" at ")[0], time.perf_counter()))) as local:
         ready = time.perf_counter()
         with patch.dict(os.environ, local.environment()):
-            world = make_dependencies(Settings.from_stack_outputs(local.deployment.outputs))
+            world = make_dependencies(Settings.from_stack_outputs(local.deployment.outputs), boto3.Session())
             pushed = _carry_push(local, world)
         ending = time.perf_counter()
     ended = time.perf_counter()

@@ -24,11 +24,13 @@ class Session:
     """A run of benchmarks.
 
     Each case is measured `rounds` times. Cases are interleaved, so that a busy machine slows all of them.
-    `resources` is closed by the caller, which ends what the session has started.
+    `resources` is closed by the caller, which ends what the session has started. With `writes_ratios` the ratios of
+    cold starts are written down as those of the last measured version.
     """
 
-    def __init__(self, rounds: int, resources: ExitStack) -> None:
+    def __init__(self, rounds: int, resources: ExitStack, *, writes_ratios: bool = False) -> None:
         self.rounds = rounds
+        self.writes_ratios = writes_ratios
         self._resources = resources
 
     def collect(self, measure_round: Callable[[int], Mapping[str, T]]) -> dict[str, list[T]]:

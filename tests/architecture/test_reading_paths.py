@@ -14,6 +14,8 @@ from fakes.machine_story import MachineStory
 from fakes.repository import REPOSITORY
 
 _LAYER = f"{REPOSITORY / 'layers' / 'relaunch' / 'relaunch'}/"
+# The methods that all dataclasses share, which nobody follows.
+_SHARED = f"{_LAYER}core/records.py"
 
 
 class Path(NamedTuple):
@@ -30,8 +32,12 @@ def followed() -> Iterator[Path]:
     def note(frame: FrameType, event: str, _argument: Any) -> None:
         if event != "call" or not frame.f_code.co_filename.startswith(_LAYER) or frame.f_code.co_name == "<module>":
             return
+        if frame.f_code.co_filename == _SHARED:
+            return
         caller = frame.f_back
-        while caller is not None and not caller.f_code.co_filename.startswith(_LAYER):
+        while caller is not None and (
+            caller.f_code.co_filename == _SHARED or not caller.f_code.co_filename.startswith(_LAYER)
+        ):
             caller = caller.f_back
         called = frame.f_code.co_filename.removeprefix(_LAYER)
         path.files.add(called)

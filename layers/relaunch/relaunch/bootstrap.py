@@ -8,36 +8,17 @@ from functools import cache, partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, assert_never, cast
 
-import boto3
 from botocore.config import Config
 
-from relaunch.adapters.aws.checkpoints import S3Checkpoints
+from relaunch import late_parts as parts
 from relaunch.adapters.aws.client_config import CLIENT_CONFIG, EVENTS_CONFIG, SINGLE_SEND_CONFIG, TABLE_CONFIG
-from relaunch.adapters.aws.dynamodb.snapshot_item import DynamoDbSnapshots
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
-from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
-from relaunch.adapters.aws.ec2.hosts import Ec2Hosts
-from relaunch.adapters.aws.ec2.reservations import Ec2Reservations
-from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
-from relaunch.adapters.aws.ecr_images import EcrImages
-from relaunch.adapters.aws.job_events import EventBridgeJobEvents
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
-from relaunch.adapters.aws.sqs.dead_letters import SqsDeadLetters
-from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue
-from relaunch.adapters.aws.sqs.machine_queue import SqsMachineQueue
 from relaunch.adapters.aws.sqs.source_queue import SourceQueue
-from relaunch.adapters.checkpoint_stores import CheckpointStores
-from relaunch.adapters.input_patterns import Re2Patterns
-from relaunch.adapters.market_thresholds import load_thresholds
-from relaunch.adapters.offerings.bundled import load_catalogue
-from relaunch.adapters.offerings.capacity_providers import CapacityProviderOfferings
-from relaunch.adapters.offerings.combined import CombinedOfferings
-from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
-from relaunch.adapters.offerings.regional import CurrentRegionalOfferings, OwnMachines
-from relaunch.adapters.offerings.reserved import ReservedOfferings
 from relaunch.core.definitions.targets import Target
 from relaunch.core.messages.dead_letter import DeadLetterQueue, find_queues
 from relaunch.entrypoints.function import FunctionDependencies
+from relaunch.late import LazyClient, made_late
 from relaunch.notice_parts import notice_parts
 from relaunch.ports import (
     CheckpointSource,
@@ -47,11 +28,7 @@ from relaunch.ports import (
     Dependencies,
     OfferingSource,
     RefreshDependencies,
-    ReservationSource,
-    RevisionRegistry,
-    RevisionSource,
     SilentLog,
-    SpotPriceSource,
     Targets,
     TaskTarget,
 )
@@ -59,7 +36,11 @@ from relaunch.settings import Settings
 from relaunch.topic_parts import topic_queue
 
 if TYPE_CHECKING:
-    from relaunch.observability import EmfMetrics
+    import boto3
+
+    from relaunch.late_parts import AssumedRole, CurrentSnapshot, EmfMetrics
+
+__all__ = ["LazyClient"]
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
@@ -71,32 +52,20 @@ class SystemClock:
         return datetime.now(UTC)
 
 
-class LazyClient:
-    """Creates a client or an adapter when it is first used, which saves cold start time (65 ms for EC2's client)."""
-
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._client = cache(make)
-
-    def __getattr__(self, name: str) -> Any:
-        """Return the attribute of the client."""
-        return getattr(self._client(), name)
-
-
 @cache
 def emf_metrics() -> "EmfMetrics":
     """Return the metrics of the functions, created once per execution environment."""
-    # Imported here because the command is installed without powertools.
-    from relaunch.observability import EmfMetrics  # noqa: PLC0415
-
-    return EmfMetrics()
+    return parts.EmfMetrics()
 
 
 def with_metrics(handle: Handler) -> Handler:
     """Flush the metrics after each invocation of a handler, also if it fails.
 
-    They are created when a handler is decorated: powertools is imported in Lambda's init phase, which has more CPU.
+    They are created when a handler is decorated, and what its function always needs is imported: in Lambda's init
+    phase, which has more CPU.
     """
     metrics = emf_metrics()
+    parts.import_always(handle.__module__.partition(".")[0])
 
     @wraps(handle)
     def run(*args: Any) -> Any:
@@ -111,11 +80,9 @@ def with_metrics(handle: Handler) -> Handler:
 @cache
 def function() -> FunctionDependencies:
     """Return the dependencies of this function, created once per execution environment."""
-    from relaunch.observability import PowertoolsLog  # noqa: PLC0415 - as in emf_metrics
-
     settings = Settings.from_environment(os.environ)
-    log = PowertoolsLog()
-    clients = _Clients(boto3.Session())
+    log = parts.PowertoolsLog()
+    clients = environment_clients()
     dead_letters = DeadLetterSender(
         clients.lazy("sqs"), settings.dead_letter_queue_url, log, settings.max_receive_count
     )
@@ -124,55 +91,43 @@ def function() -> FunctionDependencies:
     deps = replace(made, metrics=emf_metrics(), **notice_parts(os.environ, clients.lazy, made.clock, log))
     source = SourceQueue(clients.lazy("sqs"))
     topics = topic_queue(os.environ, clients.lazy, log, settings.max_receive_count)
-    return FunctionDependencies(deps, source, dead_letters, SqsDeadLetters(clients.lazy("sqs"), counted), topics)
+    dead = made_late(lambda: parts.SqsDeadLetters(clients.lazy("sqs"), counted))
+    return FunctionDependencies(deps, source, dead_letters, dead, topics)
 
 
 @cache
 def refresh_dependencies() -> RefreshDependencies:
     """Return the dependencies of refreshing offerings, created once per execution environment."""
-    # Imported here because other functions do not need them.
-    from relaunch.adapters.aws.ec2.instance_types import Ec2InstanceTypeOfferings, Ec2InstanceTypes  # noqa: PLC0415
-    from relaunch.adapters.aws.ec2.placement_scores import Ec2RegionScores  # noqa: PLC0415
-    from relaunch.adapters.aws.price_list import PriceList, price_list_region  # noqa: PLC0415
-    from relaunch.adapters.aws.service_quotas import Ec2Quotas  # noqa: PLC0415
-    from relaunch.observability import PowertoolsLog  # noqa: PLC0415
-
     settings = Settings.from_environment(os.environ)
-    clients = _Clients(boto3.Session())
+    clients = environment_clients()
     clock = SystemClock()
-    log = PowertoolsLog()
+    log = parts.PowertoolsLog()
     region = clients.region
     return RefreshDependencies(
         region=region,
-        catalogue=load_catalogue(),
+        catalogue=parts.load_catalogue(),
         spot_types=settings.spot_types,
         machine_settings=settings.machines,
-        instance_types=Ec2InstanceTypes(clients.lazy("ec2"), log),
-        zones=Ec2InstanceTypeOfferings(clients.lazy("ec2")),
-        price_list=PriceList(clients.lazy("pricing", price_list_region(region)), region),
-        spot_prices=Ec2SpotPrices(clients.lazy("ec2"), clock),
-        region_scores=Ec2RegionScores(clients.lazy("ec2"), region),
-        quotas=Ec2Quotas(clients.lazy("service-quotas")),
-        snapshots=DynamoDbSnapshots(clients.lazy("dynamodb", config=TABLE_CONFIG), settings.table),
+        instance_types=parts.Ec2InstanceTypes(clients.lazy("ec2"), log),
+        zones=parts.Ec2InstanceTypeOfferings(clients.lazy("ec2")),
+        price_list=parts.PriceList(clients.lazy("pricing", parts.price_list_region(region)), region),
+        spot_prices=parts.Ec2SpotPrices(clients.lazy("ec2"), clock),
+        region_scores=parts.Ec2RegionScores(clients.lazy("ec2"), region),
+        quotas=parts.Ec2Quotas(clients.lazy("service-quotas")),
+        snapshots=parts.DynamoDbSnapshots(clients.lazy("dynamodb", config=TABLE_CONFIG), settings.table),
         clock=clock,
         log=log,
         metrics=emf_metrics(),
     )
 
 
-def make_dependencies(
-    settings: Settings, session: boto3.Session | None = None, *, has_all_types: bool = False
-) -> Dependencies:
+def make_dependencies(settings: Settings, session: "boto3.Session", *, has_all_types: bool = False) -> Dependencies:
     """Return the dependencies of the command, with the credentials of the caller, and with the caller's kubeconfig.
 
     With `has_all_types` the offerings are those of the region instead of those of the capacity providers of the stack:
     for planning only.
     """
-    # Imported here because functions do not need it.
-    from relaunch.adapters.acs_driver_list import load_acs_drivers  # noqa: PLC0415
-    from relaunch.adapters.aws.checkpoint_buckets import S3Buckets  # noqa: PLC0415
-
-    clients = _Clients(session or boto3.Session())
+    clients = _clients_of(session)
     log = SilentLog()
     deps = _make_dependencies(settings, clients, log)
     own = {
@@ -182,94 +137,97 @@ def make_dependencies(
     deps = replace(
         deps,
         targets=replace(deps.targets, makers={**deps.targets.makers, **own}),
-        buckets=S3Buckets(clients.lazy("s3")),
+        buckets=parts.S3Buckets(clients.lazy("s3")),
         checkpoint_grants=settings.checkpoint_grants,
-        acs_drivers=load_acs_drivers(),
+        acs_drivers=parts.load_acs_drivers(),
     )
     if not has_all_types:
         return deps
-    # Imported here because functions do not need them.
-    from relaunch.adapters.aws.ec2.placement_scores import Ec2ZoneScores  # noqa: PLC0415
 
-    snapshot = CurrentSnapshot(
-        DynamoDbSnapshots(clients.lazy("dynamodb", config=TABLE_CONFIG), settings.table), clients.region, log
-    )
-    spot_prices = Ec2SpotPrices(clients.lazy("ec2"), deps.clock)
+    snapshot = _snapshot(settings, clients, log)
+    spot_prices = parts.Ec2SpotPrices(clients.lazy("ec2"), deps.clock)
     return replace(
         deps,
-        offerings=CurrentRegionalOfferings(snapshot, spot_prices, log),
-        zone_scores=Ec2ZoneScores(clients.lazy("ec2"), clients.region, deps.clock, log),
+        offerings=parts.CurrentRegionalOfferings(snapshot, spot_prices, log),
+        zone_scores=parts.Ec2ZoneScores(clients.lazy("ec2"), clients.region, deps.clock, log),
     )
 
 
 def open_own_cluster(settings: Settings) -> Any:
     """Return a client of the cluster that the caller's kubeconfig is for, in the namespace of the stack's jobs."""
-    # Imported here because functions do not need them, and only jobs on Kubernetes do.
-    from relaunch.adapters.kubernetes.api.client import KubernetesClient  # noqa: PLC0415
-    from relaunch.adapters.kubernetes.api.connection import Connection  # noqa: PLC0415
-
-    return KubernetesClient(Connection(_read_own_access, settings.kubernetes.namespace))
+    return parts.KubernetesClient(parts.Connection(_read_own_access, settings.kubernetes.namespace))
 
 
-def make_dead_letters(outputs: Mapping[str, str], session: boto3.Session) -> DeadLetters:
+def make_dead_letters(outputs: Mapping[str, str], session: "boto3.Session") -> DeadLetters:
     """Return the dead-letter queues of a deployed stack from its outputs."""
-    return SqsDeadLetters(_Clients(session).lazy("sqs"), find_queues(outputs))
+    return parts.SqsDeadLetters(_clients_of(session).lazy("sqs"), find_queues(outputs))
 
 
-class _Clients:
-    """One lazy client per service and configuration, in the region of the session unless another one is given."""
+class Clients:
+    """One late client per service and configuration, in this region unless another one is given."""
 
-    def __init__(self, session: boto3.Session) -> None:
-        self._session = session
+    def __init__(self, create: Callable[..., Any], region: str | None) -> None:
+        self.region = region or ""
+        self._create = create
         self._clients: dict[tuple[str, Config], Any] = {}
 
-    @property
-    def region(self) -> str:
-        return self._session.region_name or ""
-
     def lazy(self, service: str, region: str | None = None, config: Config = CLIENT_CONFIG) -> Any:
+        """Return the client of a service."""
         if (service, config) not in self._clients:
-            make: Callable[..., Any] = self._session.client
-            self._clients[service, config] = LazyClient(lambda: make(service, region_name=region, config=config))
+            create = self._create
+            self._clients[service, config] = made_late(lambda: create(service, region_name=region, config=config))
         return self._clients[service, config]
 
 
-def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) -> Dependencies:
+def environment_clients() -> Clients:
+    """Return the clients of a function, by botocore: boto3 would import what transfers files to S3, for 30 ms."""
+    session = parts.get_session()
+    bundle = session.get_config_variable("ca_bundle") or os.environ.get("REQUESTS_CA_BUNDLE")
+    certificates = parts.SharedCertificates(bundle)
+    create: Callable[..., Any] = session.create_client
+    region = session.get_config_variable("region")
+    return Clients(lambda *names, **given: certificates.share_with(create(*names, **given)), region)
+
+
+def _clients_of(session: "boto3.Session") -> Clients:
+    return Clients(session.client, session.region_name)
+
+
+def _make_dependencies(settings: Settings, clients: Clients, log: DecisionLog) -> Dependencies:
     clock = SystemClock()
     stores = DynamoDbStores(clients.lazy("dynamodb", config=TABLE_CONFIG), settings.table)
-    spot_prices = Ec2SpotPrices(clients.lazy("ec2"), clock)
-    snapshot = CurrentSnapshot(
-        DynamoDbSnapshots(clients.lazy("dynamodb", config=TABLE_CONFIG), settings.table), clients.region, log
-    )
+    machines = settings.machines
+    sqs = clients.lazy("sqs")
+    ec2 = clients.lazy("ec2")
+    once = clients.lazy("ec2", config=SINGLE_SEND_CONFIG)
+    events = clients.lazy("events", config=EVENTS_CONFIG)
     return Dependencies(
-        jobs=stores.jobs,
-        machines=stores.machines,
-        definitions=stores.definitions,
-        capacity=stores.capacity,
-        events=stores.events,
+        jobs=made_late(lambda: stores.jobs),
+        machines=made_late(lambda: stores.machines),
+        definitions=made_late(lambda: stores.definitions),
+        capacity=made_late(lambda: stores.capacity),
+        events=made_late(lambda: stores.events),
         **_make_ports_of_targets(settings, clients, clock),
-        maintenance=stores.maintenance,
-        notice_records=stores.notice_records,
-        machine_queue=SqsMachineQueue(clients.lazy("sqs"), settings.machines.queue_url),
-        machine_settings=settings.machines,
-        fleet=Ec2Fleet(clients.lazy("ec2"), clients.lazy("ec2", config=SINGLE_SEND_CONFIG), settings.machines.stack),
-        hosts=Ec2Hosts(clients.lazy("ec2"), [each.name for each in settings.capacity_providers]),
-        offerings=_offerings(settings, spot_prices, Ec2Reservations(clients.lazy("ec2"), clock), snapshot, log),
-        images=EcrImages(clients.lazy("ecr")),
-        patterns=Re2Patterns(),
-        checkpoints=_checkpoints(settings, clients),
-        load_thresholds=load_thresholds,
-        launches=SqsLaunchQueue(clients.lazy("sqs"), settings.attempts_queue_url),
-        job_events=EventBridgeJobEvents(
-            clients.lazy("events", config=EVENTS_CONFIG), f"relaunch.{settings.machines.stack}", clock
-        ),
+        maintenance=made_late(lambda: stores.maintenance),
+        notice_records=made_late(lambda: stores.notice_records),
+        machine_queue=made_late(lambda: parts.SqsMachineQueue(sqs, machines.queue_url)),
+        machine_settings=machines,
+        fleet=made_late(lambda: parts.Ec2Fleet(ec2, once, machines.stack)),
+        hosts=made_late(lambda: parts.Ec2Hosts(ec2, [each.name for each in settings.capacity_providers])),
+        offerings=made_late(lambda: _offerings(settings, clients, clock, log)),
+        images=made_late(lambda: parts.EcrImages(clients.lazy("ecr"))),
+        patterns=made_late(lambda: parts.Re2Patterns()),  # noqa: PLW0108 - imports
+        checkpoints=made_late(lambda: _checkpoints(settings, clients)),
+        load_thresholds=lambda: parts.load_thresholds(),  # noqa: PLW0108 - imports
+        launches=made_late(lambda: parts.SqsLaunchQueue(sqs, settings.attempts_queue_url)),
+        job_events=made_late(lambda: parts.EventBridgeJobEvents(events, f"relaunch.{machines.stack}", clock)),
         clock=clock,
         log=log,
         limits=settings.limits,
     )
 
 
-def _make_ports_of_targets(settings: Settings, clients: _Clients, clock: Clock) -> dict[str, Any]:
+def _make_ports_of_targets(settings: Settings, clients: Clients, clock: Clock) -> dict[str, Any]:
     """Return the targets that the stack has, and the ports that only jobs on ECS use.
 
     Each target is imported when it is first used: a function without a job on it starts without it.
@@ -278,21 +236,9 @@ def _make_ports_of_targets(settings: Settings, clients: _Clients, clock: Clock) 
 
     @cache
     def make_ecs() -> TaskTarget:
-        from relaunch.adapters.aws.ecs.rate_limiter import RateLimiter  # noqa: PLC0415
-        from relaunch.adapters.aws.ecs.target import EcsTarget  # noqa: PLC0415
+        return parts.EcsTarget(ecs, settings.cluster, settings.subnets, settings.security_groups, parts.RateLimiter())
 
-        return EcsTarget(ecs, settings.cluster, settings.subnets, settings.security_groups, RateLimiter())
-
-    def make_revisions() -> RevisionSource:
-        from relaunch.adapters.aws.ecs.revisions import EcsRevisions  # noqa: PLC0415
-
-        grants = settings.limits.task_definitions
-        return EcsRevisions(ecs, clock, has_host_access=grants.has_host_access)
-
-    def make_registry() -> RevisionRegistry:
-        from relaunch.adapters.aws.ecs.derived_revisions import EcsRegistry  # noqa: PLC0415
-
-        return EcsRegistry(ecs, clock)
+    has_host_access = settings.limits.task_definitions.has_host_access
 
     def maker(target: Target) -> Callable[[], TaskTarget]:
         match target:
@@ -306,93 +252,83 @@ def _make_ports_of_targets(settings: Settings, clients: _Clients, clock: Clock) 
     makers = {each: maker(each) for each in settings.targets}
     return {
         "targets": Targets(makers, reads_oss=bool(settings.kubernetes.oss_region)),
-        "revisions": LazyClient(make_revisions),
-        "registry": LazyClient(make_registry),
+        "revisions": made_late(lambda: parts.EcsRevisions(ecs, clock, has_host_access=has_host_access)),
+        "registry": made_late(lambda: parts.EcsRegistry(ecs, clock)),
     }
 
 
-def _find_access(target: Target, settings: Settings, clients: _Clients) -> Callable[[], Any]:
+def _find_access(target: Target, settings: Settings, clients: Clients) -> Callable[[], Any]:
     """Return what fetches the access of the functions to a cluster."""
     kubernetes = settings.kubernetes
     cluster = kubernetes.clusters[target]
 
     def read_secret() -> Any:
-        from relaunch.adapters.aws.secret_text import SecretText  # noqa: PLC0415
-        from relaunch.adapters.kubernetes.api.kubeconfig import read_kubeconfig  # noqa: PLC0415
-
-        return read_kubeconfig(SecretText(clients.lazy("secretsmanager"), cluster.kubeconfig_secret_arn).read())
+        return parts.read_kubeconfig(
+            parts.SecretText(clients.lazy("secretsmanager"), cluster.kubeconfig_secret_arn).read()
+        )
 
     @cache
     def make_keyless() -> Any:
-        from relaunch.adapters.alibaba.cluster_access import ClusterReference, KeylessAccess  # noqa: PLC0415
-        from relaunch.adapters.alibaba.ram_role import AUDIENCE, RamRole  # noqa: PLC0415
-        from relaunch.adapters.aws.web_identity import WebIdentity  # noqa: PLC0415
-
-        role = RamRole(cluster.region, kubernetes.role_arn, kubernetes.oidc_provider_arn)
-        identity = WebIdentity(clients.lazy("sts"), AUDIENCE)
-        return KeylessAccess(ClusterReference(role, cluster.cluster_id), identity.issue_token)
+        role = parts.RamRole(cluster.region, kubernetes.role_arn, kubernetes.oidc_provider_arn)
+        identity = parts.WebIdentity(clients.lazy("sts"), parts.AUDIENCE)
+        return parts.KeylessAccess(parts.ClusterReference(role, cluster.cluster_id), identity.issue_token)
 
     return read_secret if cluster.kubeconfig_secret_arn else lambda: make_keyless().fetch()
 
 
-def _checkpoints(settings: Settings, clients: _Clients) -> CheckpointSource:
+def _checkpoints(settings: Settings, clients: Clients) -> CheckpointSource:
     """Return checkpoints in S3, and in OSS if the stack has a region for them."""
-    stores: dict[str, CheckpointSource] = {"s3": S3Checkpoints(clients.lazy("s3"))}
+    stores: dict[str, CheckpointSource] = {"s3": parts.S3Checkpoints(clients.lazy("s3"))}
     kubernetes = settings.kubernetes
     region = kubernetes.oss_region
 
     def make_oss() -> CheckpointSource:
-        from relaunch.adapters.alibaba.oss_checkpoints import OssCheckpoints, endpoint_of  # noqa: PLC0415
-        from relaunch.adapters.alibaba.ram_role import AUDIENCE, AssumedRole, RamRole, RamSignIn  # noqa: PLC0415
-        from relaunch.adapters.aws.s3_compatible import StoreKeys, open_s3_compatible  # noqa: PLC0415
-        from relaunch.adapters.aws.web_identity import WebIdentity  # noqa: PLC0415
-
         def open_source(assumed: AssumedRole) -> CheckpointSource:
             key = assumed.credentials
-            keys = StoreKeys(key.access_key_id, key.access_key_secret, key.security_token)
-            return S3Checkpoints(open_s3_compatible(endpoint_of(region), region, keys, CLIENT_CONFIG), "oss")
+            keys = parts.StoreKeys(key.access_key_id, key.access_key_secret, key.security_token)
+            return parts.S3Checkpoints(
+                parts.open_s3_compatible(parts.endpoint_of(region), region, keys, CLIENT_CONFIG), "oss"
+            )
 
-        role = RamRole(region, kubernetes.role_arn, kubernetes.oidc_provider_arn)
-        identity = WebIdentity(clients.lazy("sts"), AUDIENCE)
-        return OssCheckpoints(RamSignIn(role, identity.issue_token).assume, open_source)
+        role = parts.RamRole(region, kubernetes.role_arn, kubernetes.oidc_provider_arn)
+        identity = parts.WebIdentity(clients.lazy("sts"), parts.AUDIENCE)
+        return parts.OssCheckpoints(parts.RamSignIn(role, identity.issue_token).assume, open_source)
 
     if region:
-        stores["oss"] = cast("CheckpointSource", LazyClient(make_oss))
-    return CheckpointStores(stores)
+        stores["oss"] = made_late(make_oss)
+    return parts.CheckpointStores(stores)
 
 
 def _read_own_access() -> Any:
-    from relaunch.adapters.kubernetes.own_kubeconfig import read_own_kubeconfig  # noqa: PLC0415
 
-    return read_own_kubeconfig(os.environ, Path.home())
+    return parts.read_own_kubeconfig(os.environ, Path.home())
 
 
 def _make_kubernetes(target: Target, settings: Settings, access: Callable[[], Any]) -> TaskTarget:
-    from relaunch.adapters.kubernetes.api.client import KubernetesClient  # noqa: PLC0415
-    from relaunch.adapters.kubernetes.api.connection import Connection  # noqa: PLC0415
-    from relaunch.adapters.kubernetes.target import kubernetes_target  # noqa: PLC0415
 
-    client = KubernetesClient(Connection(access, settings.kubernetes.namespace))
-    return kubernetes_target(client, target, settings.machines.stack)
+    client = parts.KubernetesClient(parts.Connection(access, settings.kubernetes.namespace))
+    return parts.kubernetes_target(client, target, settings.machines.stack)
 
 
-def _offerings(
-    settings: Settings,
-    spot_prices: SpotPriceSource,
-    reservations: ReservationSource,
-    snapshot: CurrentSnapshot,
-    log: DecisionLog,
-) -> OfferingSource:
+def _snapshot(settings: Settings, clients: Clients, log: DecisionLog) -> "CurrentSnapshot":
+    snapshots = parts.DynamoDbSnapshots(clients.lazy("dynamodb", config=TABLE_CONFIG), settings.table)
+    return parts.CurrentSnapshot(snapshots, clients.region, log)
+
+
+def _offerings(settings: Settings, clients: Clients, clock: Clock, log: DecisionLog) -> OfferingSource:
     """Return the offerings of machines of our own, if they are on, of reservations, and of the capacity providers."""
-    providers = CapacityProviderOfferings(settings.capacity_providers, spot_prices, snapshot, log)
+    spot_prices = parts.Ec2SpotPrices(clients.lazy("ec2"), clock)
+    snapshot = _snapshot(settings, clients, log)
+    providers = parts.CapacityProviderOfferings(settings.capacity_providers, spot_prices, snapshot, log)
     machines = settings.machines
     if not machines.is_on:
         return providers
-    own = OwnMachines(frozenset(machines.subnets), machines.disk_gib)
+    own = parts.OwnMachines(frozenset(machines.subnets), machines.disk_gib)
     others: list[OfferingSource] = []
     if machines.reservation_ids:
-        others.append(ReservedOfferings(machines.reservation_ids, reservations, snapshot, own, log))
+        reservations = parts.Ec2Reservations(clients.lazy("ec2"), clock)
+        others.append(parts.ReservedOfferings(machines.reservation_ids, reservations, snapshot, own, log))
     if settings.capacity_providers:
         others.append(providers)
-    regional = CurrentRegionalOfferings(snapshot, spot_prices, log, own)
-    return CombinedOfferings(regional, *others) if others else regional
+    regional = parts.CurrentRegionalOfferings(snapshot, spot_prices, log, own)
+    return parts.CombinedOfferings(regional, *others) if others else regional

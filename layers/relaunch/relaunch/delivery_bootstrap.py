@@ -1,16 +1,12 @@
 """Creates the dependencies of the sweep of GitHub's failed deliveries, which other functions do not need."""
 
 import os
-from typing import Any
 
-import boto3
-
-from relaunch.adapters.aws.client_config import CLIENT_CONFIG
 from relaunch.adapters.aws.dynamodb.deliveries import DynamoDbDeliveries
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.adapters.aws.secret_text import SecretText
 from relaunch.adapters.github.webhook_api import GithubWebhookApi
-from relaunch.bootstrap import LazyClient, SystemClock, emf_metrics
+from relaunch.bootstrap import SystemClock, emf_metrics, environment_clients
 from relaunch.observability import PowertoolsLog
 from relaunch.ports.deliveries import DeliveryDependencies
 from relaunch.setting_values import required
@@ -23,10 +19,9 @@ def delivery_dependencies() -> DeliveryDependencies:
         InvalidSettingsError: an environment variable that template.yaml sets is missing.
     """
     table = required(os.environ, "RELAUNCH_TABLE")
-    session = boto3.Session()
-    make: Any = session.client
-    dynamodb: Any = LazyClient(lambda: make("dynamodb", config=CLIENT_CONFIG))
-    secrets: Any = LazyClient(lambda: make("secretsmanager", config=CLIENT_CONFIG))
+    clients = environment_clients()
+    dynamodb = clients.lazy("dynamodb")
+    secrets = clients.lazy("secretsmanager")
     urls = [os.environ.get(name, "") for name in ("RELAUNCH_WEBHOOK_URL", "RELAUNCH_GITHUB_WEBHOOK_URL")]
     token = SecretText(secrets, required(os.environ, "RELAUNCH_GITHUB_TOKEN_SECRET_ARN"))
     return DeliveryDependencies(

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from relaunch.core.definitions.targets import Target
 from relaunch.core.kubernetes.pod_grants import PodGrants
+from relaunch.core.records import dataclass
 from relaunch.setting_values import InvalidSettingsError, split
 
 DEFAULT_NAMESPACE = "training"

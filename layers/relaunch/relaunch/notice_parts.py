@@ -3,10 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from relaunch.adapters.aws.dynamodb.commit_statuses import DynamoDbCommitStatuses
-from relaunch.adapters.aws.dynamodb.table import JobsTable
-from relaunch.adapters.aws.receiver_parameters import SsmReceivers
-from relaunch.adapters.aws.secret_text import SecretText
+from relaunch import late_parts as parts
 from relaunch.ports import Clock, DecisionLog
 from relaunch.ports.notices import ReceiverSource
 from relaunch.setting_values import required, split
@@ -22,17 +19,14 @@ def notice_parts(
     path = environment.get(_PATH, "")
     if not path:
         return {}
-    # Imported here because other functions do not need them.
-    from relaunch.adapters.notices.receivers import ReceiverMaker, StoredReceivers  # noqa: PLC0415
-
-    maker = ReceiverMaker(
+    maker = parts.ReceiverMaker(
         split(environment.get("RELAUNCH_NOTICE_HOSTS", "")),
         split(environment.get("RELAUNCH_NOTICE_TOPIC_ARNS", "")),
         client("sns"),
         clock,
         page_url=environment.get(_PAGE, ""),
     )
-    stored = StoredReceivers(SsmReceivers(client("ssm"), path), maker, clock, log)
+    stored = parts.StoredReceivers(parts.SsmReceivers(client("ssm"), path), maker, clock, log)
     return {"receivers": _with_commit_statuses(stored, environment, client, clock)}
 
 
@@ -43,12 +37,8 @@ def _with_commit_statuses(
     secret = environment.get("RELAUNCH_GITHUB_STATUS_TOKEN_SECRET_ARN", "")
     if not secret:
         return others
-    from relaunch.adapters.github import commit_statuses, rest_api  # noqa: PLC0415 - as above
-
-    token = SecretText(client("secretsmanager"), secret)
-    api = rest_api.GithubRestApi(
-        required(environment, "RELAUNCH_GITHUB_API_URL"), token.read, commit_statuses.PARAMETER
-    )
-    store = DynamoDbCommitStatuses(JobsTable(client("dynamodb"), required(environment, "RELAUNCH_TABLE")))
-    statuses = commit_statuses.GithubCommitStatuses(api, store, clock, environment.get(_PAGE, ""))
-    return commit_statuses.WithCommitStatuses(others, statuses)
+    token = parts.SecretText(client("secretsmanager"), secret)
+    api = parts.GithubRestApi(required(environment, "RELAUNCH_GITHUB_API_URL"), token.read, parts.PARAMETER)
+    store = parts.DynamoDbCommitStatuses(parts.JobsTable(client("dynamodb"), required(environment, "RELAUNCH_TABLE")))
+    statuses = parts.GithubCommitStatuses(api, store, clock, environment.get(_PAGE, ""))
+    return parts.WithCommitStatuses(others, statuses)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 
 from relaunch.core.definitions.accelerator import PurchaseOption
@@ -11,6 +11,7 @@ from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.settings import MachineSettings
+from relaunch.core.records import dataclass
 from relaunch.core.revisions.revision import TaskDefinitionGrants
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.kubernetes_settings import KubernetesSettings, read_pod_grants

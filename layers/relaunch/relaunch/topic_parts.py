@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from relaunch import late_parts as parts
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
-from relaunch.adapters.messages.topic_messages import WatchedTopics
 from relaunch.entrypoints.function import TopicQueue
 from relaunch.ports import DecisionLog
 from relaunch.setting_values import required, split
@@ -26,4 +26,6 @@ def topic_queue(
     url = required(environment, "RELAUNCH_SNS_DEAD_LETTER_QUEUE_URL")
     topics = frozenset(split(required(environment, "RELAUNCH_SNS_TOPIC_ARNS")))
     of_notices = frozenset(split(environment.get("RELAUNCH_NOTICE_TOPIC_ARNS", "")))
-    return TopicQueue(queue_arn, DeadLetterSender(client("sqs"), url, log, last_try), WatchedTopics(topics, of_notices))
+    return TopicQueue(
+        queue_arn, DeadLetterSender(client("sqs"), url, log, last_try), parts.WatchedTopics(topics, of_notices)
+    )

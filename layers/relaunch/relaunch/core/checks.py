@@ -1,7 +1,8 @@
 """Checks of a cluster or an account: what each found, and what to do about it."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from relaunch.core.records import dataclass
 
 
 class Verdict(StrEnum):

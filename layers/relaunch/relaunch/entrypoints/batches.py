@@ -4,10 +4,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from relaunch.adapters.aws.sqs import batch
+from relaunch.adapters.aws.sqs.batch import BatchResponse
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies
@@ -19,7 +19,7 @@ def handle_batch(
     event: dict[str, Any],
     context: LambdaContext,
     function: FunctionDependencies,
-) -> PartialItemFailureResponse:
+) -> BatchResponse:
     """Handle every message of a batch, and count failures by queue.
 
     Raises:

@@ -5,12 +5,15 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from relaunch.adapters.aws.sqs import batch
 from relaunch.entrypoints.batches import handle_batch
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies
+
+BatchResponse = batch.BatchResponse
+"""What a function answers to a batch."""
 
 CONSUMERS: Mapping[str, str] = {
     "submit_job": "intake",
@@ -30,7 +33,7 @@ def handler_of(queue: str) -> Callable[[str, Dependencies], object]:
     return handler
 
 
-Consume = Callable[[dict[str, Any], LambdaContext, FunctionDependencies], PartialItemFailureResponse]
+Consume = Callable[[dict[str, Any], LambdaContext, FunctionDependencies], BatchResponse]
 """Handles a batch of messages."""
 
 

@@ -1,11 +1,16 @@
 """Dependencies of a Lambda function."""
 
-from dataclasses import dataclass
+from __future__ import annotations
 
-from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
-from relaunch.adapters.aws.sqs.source_queue import SourceQueue
-from relaunch.adapters.messages.topic_messages import WatchedTopics
-from relaunch.ports import DeadLetters, Dependencies
+from typing import TYPE_CHECKING
+
+from relaunch.core.records import dataclass
+
+if TYPE_CHECKING:
+    from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
+    from relaunch.adapters.aws.sqs.source_queue import SourceQueue
+    from relaunch.adapters.messages.topic_messages import WatchedTopics
+    from relaunch.ports import DeadLetters, Dependencies
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from relaunch.adapters.aws.sqs.batch import BatchResponse
 from relaunch.adapters.messages.topic_messages import WatchedTopics, parse_topic_message
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.triggers.matching import IgnoredEvent
@@ -39,11 +39,11 @@ def handle_message(watched: WatchedTopics, body: str, deps: Dependencies) -> Non
 
 
 def consume_batch(
-    consume_other: Callable[[dict[str, Any], LambdaContext, FunctionDependencies], PartialItemFailureResponse],
+    consume_other: Callable[[dict[str, Any], LambdaContext, FunctionDependencies], BatchResponse],
     event: dict[str, Any],
     context: LambdaContext,
     function: FunctionDependencies,
-) -> PartialItemFailureResponse:
+) -> BatchResponse:
     """Handle a batch of the queue of topics, whose dead-letter queue is its own; `consume_other` has any other batch.
 
     Raises:

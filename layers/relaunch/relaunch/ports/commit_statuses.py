@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from relaunch.core.records import dataclass
 
 if TYPE_CHECKING:
     from relaunch.core.notices.commit_status import CommitStatus, ShownChange

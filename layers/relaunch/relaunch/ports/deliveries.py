@@ -6,10 +6,11 @@ Not imported by relaunch.ports, for the cold starts of functions that do not swe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
+from relaunch.core.records import dataclass
 from relaunch.ports.errors import NotGrantedError
 from relaunch.ports.observability import NullMetrics
 

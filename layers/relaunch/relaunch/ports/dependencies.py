@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from relaunch.core.records import dataclass
 from relaunch.ports.notices import NoReceivers
 from relaunch.ports.observability import NullMetrics
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from relaunch.core.records import dataclass
 
 if TYPE_CHECKING:
     from relaunch.core.lifecycle.change_events import JobStateChange

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.records import dataclass
 
 if TYPE_CHECKING:
     from relaunch.core.offerings.instance_types import InstanceType

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
+
+from relaunch.core.records import dataclass
 
 if TYPE_CHECKING:
     from relaunch.core.definitions.definition import JobDefinition, TriggerSource

@@ -1,10 +1,10 @@
 """The targets of a stack: where the tasks of its jobs run."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import assert_never
 
 from relaunch.core.definitions.targets import Target
+from relaunch.core.records import dataclass
 from relaunch.ports.errors import PermanentError
 from relaunch.ports.target import TaskTarget
 

@@ -1,10 +1,11 @@
 """Compare the definitions of a file that is not applied with those of another one, and plan what differs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from relaunch.core.definitions.changes import MAX_PLANS, ChangeKind, KeyChange, find_changes, kind_of_change
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.records import dataclass
 from relaunch.ports import RequestDependencies
 from relaunch.usecases.plan_jobs import Plan, plan_jobs
 from relaunch.usecases.submit_job import definition_problem

@@ -5,11 +5,11 @@ messages received by others are missing, and counts are approximate.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.messages.dead_letter import DeadLetterMessage, DeadLetterQueue
+from relaunch.core.records import dataclass
 from relaunch.ports import DeadLetters, MaintenanceDependencies, PermanentError, PortError
 
 _PASS_SIZE = 100

@@ -1,7 +1,7 @@
 """Load the offerings, the capacity memory, quotas and disk prices for a selection."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 
 from relaunch.core.definitions.accelerator import PurchaseOption
@@ -11,6 +11,7 @@ from relaunch.core.offerings.offering import CapacityMemory, Offering
 from relaunch.core.offerings.quotas import Quotas
 from relaunch.core.offerings.snapshot import OfferingsSnapshot
 from relaunch.core.offerings.spot_runs import ShortageRisks, SpotPool, find_shortage_risks, with_observed_rates
+from relaunch.core.records import dataclass
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.ports import ANY_OPTION, OfferingDependencies, PermanentError, ZoneScoreSource
 

@@ -1,7 +1,7 @@
 """Plan where jobs of definitions, or of a direct request, would run now, without launching or storing anything."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from relaunch.core.definitions.accelerator import PurchaseOption
@@ -20,6 +20,7 @@ from relaunch.core.machines.machine import FleetRequest
 from relaunch.core.machines.request import build_request
 from relaunch.core.market.thresholds import Thresholds
 from relaunch.core.offerings.instance_types import nearest_names
+from relaunch.core.records import dataclass
 from relaunch.core.revisions.images import parse_ecr_image, with_platforms
 from relaunch.core.revisions.revision import Revision, StopTimeout, family_problem, find_stop_timeout, revision_problem
 from relaunch.core.selection.notices import find_notices

@@ -1,7 +1,7 @@
 """Prepare the revision of a placement: pin its images, so that every attempt runs the same code, and derive it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 
 from relaunch.core.jobs.job import Job
@@ -15,6 +15,7 @@ from relaunch.core.launches.derived_revision import (
     is_run_by_torchrun,
 )
 from relaunch.core.offerings.offering import Offering
+from relaunch.core.records import dataclass
 from relaunch.core.revisions.images import FoundImage, ImagePin, describe_pin, plan_pins
 from relaunch.core.revisions.revision import Revision, find_stop_timeout, main_container, runs_torchrun
 from relaunch.core.selection.neuron_devices import (

@@ -1,11 +1,11 @@
 """Register job definitions."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.ownership import Owner, RegisteredDefinition, is_same_owner
+from relaunch.core.records import dataclass
 from relaunch.ports import Dependencies, PermanentError
 
 

@@ -1,6 +1,6 @@
 """Submit jobs: find the definitions of an event, pin their revisions, create their jobs; dispatches are counted."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.callers import is_listed
@@ -15,6 +15,7 @@ from relaunch.core.lifecycle.events import ImageArrived
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum, acceptance_metrics
 from relaunch.core.lifecycle.waiting import IMAGE_POLL_INTERVAL
 from relaunch.core.offerings.instance_types import nearest_names
+from relaunch.core.records import dataclass
 from relaunch.core.revisions.images import FoundImage, with_platforms
 from relaunch.core.revisions.revision import Revision, family_problem, revision_problem
 from relaunch.core.selection.requirements import container_problem

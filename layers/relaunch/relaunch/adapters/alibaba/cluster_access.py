@@ -6,7 +6,6 @@ Source: DescribeClusterUserKubeconfig (CS 2015-12-15).
 import re
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import httpx
@@ -16,6 +15,7 @@ from relaunch.adapters.alibaba.answers import Answer, alibaba_errors, check
 from relaunch.adapters.alibaba.ram_role import RamRole, RamSignIn, open_client
 from relaunch.adapters.alibaba.signature import Credentials, Operation, canonical_query, sign
 from relaunch.adapters.kubernetes.api.kubeconfig import ClusterAccess, read_kubeconfig
+from relaunch.core.records import dataclass
 from relaunch.ports import PermanentError
 
 # The shortest that ACK issues; it is used until it expires.

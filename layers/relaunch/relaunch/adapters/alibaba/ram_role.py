@@ -5,7 +5,6 @@ Source: AssumeRoleWithOIDC (STS 2015-04-01).
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import httpx
@@ -13,6 +12,7 @@ from pydantic import Field
 
 from relaunch.adapters.alibaba.answers import Answer, alibaba_errors, check
 from relaunch.adapters.alibaba.signature import Credentials
+from relaunch.core.records import dataclass
 from relaunch.ports import PermanentError
 
 AUDIENCE = "sts.aliyuncs.com"

@@ -3,9 +3,11 @@
 import hashlib
 import hmac
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from urllib.parse import quote
+
+from relaunch.core.records import dataclass
 
 ALGORITHM = "ACS3-HMAC-SHA256"
 

@@ -8,7 +8,6 @@ be used gives way to the checkpoint before it.
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from botocore.exceptions import ClientError
 from relaunch.adapters.aws.errors import aws_errors, error_code
 from relaunch.adapters.checkpoint_manifest import MAX_MANIFEST_BYTES, find_defect, find_loss
 from relaunch.core.jobs.progress import SavedCheckpoint
+from relaunch.core.records import dataclass
 from relaunch.ports import PermanentError
 from relaunch.ports.checkpoints import ignore_unusable
 

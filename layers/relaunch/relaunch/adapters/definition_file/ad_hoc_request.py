@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from pydantic import ValidationError
@@ -19,6 +18,7 @@ from relaunch.core.definitions.durations import write_duration
 from relaunch.core.definitions.targets import Target
 from relaunch.core.kubernetes.rules import kubernetes_revision
 from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.records import dataclass
 from relaunch.core.revisions.revision import DEFAULT_ARCHITECTURE, Revision
 
 """The name and the family of the job; the family is never looked up."""

@@ -2,7 +2,6 @@
 
 import math
 import re
-from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from typing import Annotated
@@ -14,6 +13,7 @@ from relaunch.core.definitions.callers import CALLER_PATTERN
 from relaunch.core.definitions.definition import GITHUB_REPOSITORY_PATTERN
 from relaunch.core.definitions.schedule_expression import MAX_ZONE_LENGTH, TIME_ZONE_PATTERN
 from relaunch.core.offerings.instance_types import nearest_names
+from relaunch.core.records import dataclass
 from relaunch.ports import UnsupportedPatternError
 
 MAX_RUNTIME = timedelta(days=30)

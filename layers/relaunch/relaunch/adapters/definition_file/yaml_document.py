@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 import yaml
@@ -19,6 +19,7 @@ from relaunch.adapters.core_schema import (
     CoreSchemaLoader,
     Plain,
 )
+from relaunch.core.records import dataclass
 
 KeyPath = tuple[str | int, ...]
 

@@ -10,7 +10,7 @@ import re
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from email.message import Message
 from typing import IO
@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from relaunch.core.records import dataclass
 from relaunch.ports import PermanentError, TransientError
 from relaunch.ports.deliveries import TokenRefusedError
 

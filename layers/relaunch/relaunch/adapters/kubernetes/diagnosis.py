@@ -1,7 +1,6 @@
 """Checks of a cluster for jobs of Relaunch, with the permissions of whoever makes them."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from relaunch.adapters.kubernetes.api.client import KubernetesClient
 from relaunch.adapters.kubernetes.api.errors import ForbiddenError
@@ -10,6 +9,7 @@ from relaunch.core.checks import Check, is_ok, problem, unknown
 from relaunch.core.definitions.kubernetes_workload import PodSecurity
 from relaunch.core.kubernetes import ack_checks
 from relaunch.core.kubernetes.role_rules import ROLE, missing_verbs
+from relaunch.core.records import dataclass
 
 _APPLY_ROLE = "kubectl apply -f infrastructure/kubernetes/role.yaml"
 APPLY_READER = "kubectl apply -f infrastructure/kubernetes/reader.yaml"

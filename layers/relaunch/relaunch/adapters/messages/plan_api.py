@@ -7,7 +7,6 @@ Whoever may call it may be anybody who may open a pull request: texts are bounde
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -17,6 +16,7 @@ from relaunch.adapters.messages.job_api import InvalidRequestError, RefusalAnswe
 from relaunch.adapters.messages.plan_description import PlanDescription
 from relaunch.adapters.validation import describe_errors
 from relaunch.core.definitions.changes import MAX_PLANS, ChangeKind, KeyChange
+from relaunch.core.records import dataclass
 
 _MAX_DEFINITIONS = 50
 _MAX_CHANGES = 300

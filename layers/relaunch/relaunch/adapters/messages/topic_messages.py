@@ -5,13 +5,13 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from relaunch.adapters.messages.body import load_message
 from relaunch.adapters.validation import permanent_if_invalid
+from relaunch.core.records import dataclass
 from relaunch.core.triggers.events import TopicMessage
 from relaunch.core.triggers.matching import IgnoredEvent
 from relaunch.ports import PermanentError

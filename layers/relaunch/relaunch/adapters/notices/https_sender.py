@@ -10,10 +10,12 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from email.message import Message
 from ipaddress import IPv6Address, ip_address, ip_network
 from urllib.parse import urlsplit
+
+from relaunch.core.records import dataclass
 
 _READ_SECONDS = 4.0
 DEADLINE_SECONDS = 8.0

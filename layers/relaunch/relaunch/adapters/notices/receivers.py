@@ -1,7 +1,7 @@
 """The receivers of a stack, made of what is stored of them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -21,6 +21,7 @@ from relaunch.core.definitions.notice_routes import MAX_RECEIVERS
 from relaunch.core.lifecycle.change_events import JobStateChange
 from relaunch.core.notices.notice import Notice, Subscription
 from relaunch.core.notices.page import page_of
+from relaunch.core.records import dataclass
 from relaunch.ports import Clock, DecisionLog, PortError, TransientError
 from relaunch.ports.notices import NoticeReceiver, Outcome
 

@@ -6,7 +6,6 @@ Spot prices are not bundled, because they change daily.
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 from relaunch.core.offerings.instance_types import InstanceType, nearest_names
 from relaunch.core.offerings.snapshot import BUNDLED, OfferingsSnapshot, Origin, SnapshotPart
+from relaunch.core.records import dataclass
 
 _DATA = Path(__file__).with_name("data")
 

@@ -1,7 +1,6 @@
 """All offerings of a region by zone, and those of them that the stack can start as machines of its own."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from relaunch.adapters.offerings.bundled import load_catalogue, load_interruption_bands
@@ -10,6 +9,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart, offered_types
+from relaunch.core.records import dataclass
 from relaunch.ports import ANY_OPTION, DecisionLog, SpotPriceSource, TransientError
 
 

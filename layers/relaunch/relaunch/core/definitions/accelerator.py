@@ -1,7 +1,8 @@
 """Accelerator requirements and purchase options of a job definition."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from relaunch.core.records import dataclass
 
 
 class PurchaseOption(StrEnum):

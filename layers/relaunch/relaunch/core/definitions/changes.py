@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from relaunch.core.records import dataclass
 
 _PLAIN = (str, int, float, bool)
 MAX_PLANS = 10

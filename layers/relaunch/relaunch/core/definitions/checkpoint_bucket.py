@@ -1,6 +1,6 @@
 """What can be checked of the bucket of a definition's checkpoints before a job is launched."""
 
-from dataclasses import dataclass
+from relaunch.core.records import dataclass
 
 _ROLE = "the role of launch_attempt"
 _OTHERWISE = "otherwise its jobs wait before their first launch until they may be read"

@@ -7,7 +7,8 @@ not: a group belongs to one definition, so that nobody's definition cancels jobs
 import hashlib
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+
+from relaunch.core.records import dataclass
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _INPUT = "inputs."

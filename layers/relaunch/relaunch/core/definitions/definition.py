@@ -1,7 +1,7 @@
 """Job definitions, and the origins that their triggers watch, by which events find them."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 from enum import StrEnum
 from typing import assert_never
@@ -13,6 +13,7 @@ from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.notice_routes import NoticeRoute
 from relaunch.core.definitions.targets import Target
 from relaunch.core.market.policies import DEFAULT_PADDING, DEFAULT_POLICY, PolicyName
+from relaunch.core.records import dataclass
 
 GITHUB_REPOSITORY_PATTERN = r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}"
 """OWNER/NAME of a repository at GitHub, which gives no repository the name of a folder (`.`, `..`)."""

@@ -10,8 +10,9 @@ are kept as the bits of one number ("Flexible Pattern Matching in Strings", Nava
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from relaunch.core.records import dataclass
 
 _BRACKETS = re.compile(r"\[([^\[\]]+)\]")
 _RANGE = re.compile(r"[a-z]-[a-z]|[A-Z]-[A-Z]|[0-9]-[0-9]")

@@ -1,8 +1,10 @@
 """What a job runs on Kubernetes: the image and what its pod has, which on ECS a task definition says."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
+
+from relaunch.core.records import dataclass
 
 
 class GpuSharing(StrEnum):

@@ -1,7 +1,8 @@
 """Which receivers a definition names for the notices of its jobs, and what notices there are."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from relaunch.core.records import dataclass
 
 RECEIVER_NAME_PATTERN = r"[a-z][a-z0-9-]{0,39}"
 """The name of a receiver: it is the end of the name of a parameter, and is typed by people."""

@@ -5,9 +5,9 @@ write any owner, too.
 """
 
 import re
-from dataclasses import dataclass
 
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.records import dataclass
 
 # The forms of git's remotes ("GIT URLS", git-fetch): a URL, or user@host:path. Names and tokens of users are left out.
 _URL = re.compile(r"(?:https?|ssh|git)://(?:[^/]*@)?(?P<host>[^/:@]+)(?::[0-9]*)?/(?P<path>.+)")

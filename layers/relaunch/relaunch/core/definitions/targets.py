@@ -1,8 +1,10 @@
 """The targets, and what each can do: whoever depends on that asks for it, and never for a name."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import assert_never
+
+from relaunch.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,13 +1,14 @@
 """An attempt to run a job, the key from which a target knows whose task it has, its placements, and how it ended."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.state import CostBasis
 from relaunch.core.offerings.offering import OfferingKey
+from relaunch.core.records import dataclass
 
 
 class PlacementState(StrEnum):

@@ -4,11 +4,12 @@ They are a field of their own beside the pending effects: those hold up what is 
 not know one of them cannot read the job.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from relaunch.core.jobs.state import CostBasis, JobState, WaitReason
+from relaunch.core.records import dataclass
 
 MAX_UNSENT = 100
 """How many changes of a job are kept for EventBridge at most; the oldest are given up."""

@@ -1,12 +1,12 @@
 """What a job has cost until now, and the summary of a job for lists."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.progress import describe_lack_of_progress
 from relaunch.core.jobs.state import CostBasis, JobSummary, RunningTask
+from relaunch.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

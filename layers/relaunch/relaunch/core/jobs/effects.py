@@ -1,11 +1,11 @@
 """What follows a saved decision about a job: stored with it until it is done, and done again if nobody knows."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
 from relaunch.core.offerings.offering import OfferingKey
 from relaunch.core.offerings.spot_runs import SpotRun
+from relaunch.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

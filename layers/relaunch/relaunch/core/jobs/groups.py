@@ -7,9 +7,10 @@ only the newest job can. So whoever dies, and whatever comes late or twice: an o
 never is.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from relaunch.core.records import dataclass
 
 
 class GroupChange(StrEnum):

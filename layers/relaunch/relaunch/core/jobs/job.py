@@ -4,7 +4,7 @@ The jobs table stores the fields of the records in one body, without the records
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.definition import JobDefinition
@@ -24,6 +24,7 @@ from relaunch.core.jobs.state import (
 )
 from relaunch.core.jobs.trigger_facts import ResumePoint, TriggerFacts
 from relaunch.core.offerings.offering import CapacityFailure
+from relaunch.core.records import dataclass
 from relaunch.core.revisions.revision import Revision
 
 STACK_SLOT = "*"

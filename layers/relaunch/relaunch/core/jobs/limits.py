@@ -1,10 +1,11 @@
 """The limits of the stack."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 
 from relaunch.core.kubernetes.pod_grants import PodGrants
 from relaunch.core.machines.limits import MachineLimits
+from relaunch.core.records import dataclass
 from relaunch.core.revisions.revision import TaskDefinitionGrants
 from relaunch.core.selection.offering_filters import SelectionLimits
 

@@ -7,7 +7,7 @@ in which a task ran without a checkpoint, from its start or its newest one until
 between two; it counts where it is longer than what is known.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 
@@ -22,6 +22,7 @@ from relaunch.core.jobs.progress import (
     resumed_step,
 )
 from relaunch.core.jobs.state import WaitReason
+from relaunch.core.records import dataclass
 from relaunch.core.selection.expected_cost import CHECKPOINT_INTERVAL, START_OVERHEAD
 
 # The part of START_OVERHEAD in which a task loads data and compiles: taken for an attempt without two checkpoints.

@@ -7,10 +7,10 @@ job that retries another one begins with the step of the checkpoint that it resu
 of its own time.
 """
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from relaunch.core.jobs.job import Job
+from relaunch.core.records import dataclass
 
 # Before that, loading data and compiling are most of what a checkpoint says of the speed.
 MEASURED_SHARE = 0.05

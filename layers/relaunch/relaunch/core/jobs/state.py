@@ -1,10 +1,10 @@
 """The state of a job, what it waits for, what its cost rests on, and its summary; lists of jobs import no more."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from relaunch.core.offerings.offering_key import OfferingKey
+from relaunch.core.records import dataclass
 
 
 class JobState(StrEnum):

@@ -1,7 +1,9 @@
 """What started a job, and where it resumes from if it retries another one."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from relaunch.core.records import dataclass
 
 CHAIN_DEPTH = "RELAUNCH_CHAIN_DEPTH"
 """The variable that says how many jobs came before this one, each started by an event of the one before it."""

@@ -7,12 +7,12 @@ using virtual nodes", Container Service for Kubernetes.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from relaunch.core.checks import Check, is_ok, problem, unknown
 from relaunch.core.kubernetes.acs import GPU_MODEL, is_driver_version
 from relaunch.core.kubernetes.acs_drivers import AcsDrivers
 from relaunch.core.kubernetes.acs_profile import NAME, NAMESPACE, ProfileError, Selector, read_selectors
+from relaunch.core.records import dataclass
 
 # The names of the checks.
 PROFILE = NAME

@@ -9,12 +9,12 @@ Release Notes", minor version compatibility, Linux.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date
 
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.kubernetes.problem import Problem, of_workload
+from relaunch.core.records import dataclass
 
 _TAG = re.compile(r"(?:^|/)cuda:(?P<major>[0-9]+)\.(?P<minor>[0-9]+)(?:\.[0-9]+)?-")
 _MIN_DRIVERS = {11: (450, 80), 12: (525, 60), 13: (580, 65)}

@@ -9,11 +9,11 @@ for ACS GPU-accelerated pods", Container Compute Service.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from relaunch.core.definitions.kubernetes_workload import ComputeClass
 from relaunch.core.kubernetes.acs import COMPUTE_CLASS, GPU_DRIVER, GPU_MODEL
+from relaunch.core.records import dataclass
 
 # Where the selectors are: the key of a ConfigMap.
 NAMESPACE = "kube-system"

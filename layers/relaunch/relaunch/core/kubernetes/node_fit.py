@@ -6,10 +6,11 @@ the annotations of pods are those of AliyunContainerService/gpushare-scheduler-e
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from relaunch.core.kubernetes.ack import GPU_COMPUTE, GPU_COUNT, GPU_MEMORY, SHARING
 from relaunch.core.kubernetes.pod_gpus import PodGpus
+from relaunch.core.records import dataclass
 
 CARD_INDEX = "ALIYUN_COM_GPU_MEM_IDX"
 """The annotation of a pod with the number of its card; several are separated by commas."""

@@ -1,7 +1,9 @@
 """The GPUs of a pod, as its manifest asks for them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from relaunch.core.records import dataclass
 
 WHOLE_GPUS = "nvidia.com/gpu"
 """The extended resource of whole GPUs."""

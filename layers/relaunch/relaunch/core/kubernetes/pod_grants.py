@@ -4,11 +4,11 @@ The namespace is one of them, KubernetesNamespace: no definition chooses another
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.kubernetes.problem import Problem, of_workload
+from relaunch.core.records import dataclass
 from relaunch.core.revisions.image_name import parse_image_name
 
 _CHANGE = "or change the parameter of the stack"

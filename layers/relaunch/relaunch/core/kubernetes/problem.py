@@ -1,6 +1,6 @@
 """What is wrong with a job definition for Kubernetes."""
 
-from dataclasses import dataclass
+from relaunch.core.records import dataclass
 
 Key = tuple[str, ...]
 

@@ -1,7 +1,8 @@
 """What the functions need of a namespace, held against the rules of a Role ("Using RBAC Authorization", Kubernetes)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from relaunch.core.records import dataclass
 
 ROLE = "relaunch"
 """The name of the Role in infrastructure/kubernetes/role.yaml."""

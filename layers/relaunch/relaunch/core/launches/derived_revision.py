@@ -10,9 +10,10 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from relaunch.core.records import dataclass
 from relaunch.core.revisions.revision import (
     NEURON_DEVICE_PATH,
     SHUTDOWN_TIMEOUT,

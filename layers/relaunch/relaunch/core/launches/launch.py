@@ -5,7 +5,7 @@ target, and the texts with which it says them, is known to its adapter only.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -14,6 +14,7 @@ from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.machines.machine import NOTHING, Resources
 from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
+from relaunch.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ It is made of the change, and of what a job never changes: sent again it is the 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
 from relaunch.core.definitions.notice_routes import NoticeKind
@@ -13,6 +13,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import CostBasis, JobState, WaitReason
 from relaunch.core.launches.launch_plan import job_checkpoint_uri
 from relaunch.core.offerings.offering import has_purchase_options
+from relaunch.core.records import dataclass
 
 DETAIL_TYPE = "Job State Change"
 SCHEMA_VERSION = 1

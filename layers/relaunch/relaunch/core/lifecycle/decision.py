@@ -4,7 +4,7 @@ Tasks of targets that send no events are looked at. ECS publishes a state change
 watch of a Kubernetes API server: its Jobs are listed every minute, as long as one of them is of an open job.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 
 from relaunch.core.jobs.attempt import PlacementState
@@ -13,6 +13,7 @@ from relaunch.core.jobs.groups import GroupChange
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.machines.decision import MachineDecision
+from relaunch.core.records import dataclass
 from relaunch.core.selection.selection import Selection
 
 # A job whose message was lost is checked again after this time, which is longer than messages usually take.

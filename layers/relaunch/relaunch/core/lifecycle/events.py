@@ -1,6 +1,6 @@
 """The events of the transition table."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
 from relaunch.core.jobs.progress import SavedCheckpoint
@@ -10,6 +10,7 @@ from relaunch.core.launches.launch import HostObservation, LaunchOutcome, Node, 
 from relaunch.core.machines.decision import MachineDecision
 from relaunch.core.machines.machine import Consequence, Machine
 from relaunch.core.offerings.offering import Offering
+from relaunch.core.records import dataclass
 from relaunch.core.revisions.images import FoundImage
 from relaunch.core.selection.selection import Selection
 

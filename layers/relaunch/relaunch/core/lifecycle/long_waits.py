@@ -12,7 +12,7 @@ job with a deadline waits until then. An alert comes at half of the bound, and o
 then, whatever lets it try again before.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchasePolicy
@@ -21,6 +21,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import QUEUES, REFUSED_WAITS, JobState, WaitReason
 from relaunch.core.launches.launch_plan import job_checkpoint_uri
 from relaunch.core.lifecycle.decision import Decision, move
+from relaunch.core.records import dataclass
 
 START_LIMIT = timedelta(hours=24)
 """How long a job has not been running in all, before its first run or since then, until it fails.

@@ -5,7 +5,7 @@ paid for anyway and goes before all others.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
@@ -21,6 +21,7 @@ from relaunch.core.market.policies import DEFAULT_POLICY, PolicyName
 from relaunch.core.market.returning import return_to_spot
 from relaunch.core.market.situation import Action, Choice, Place, Policy, Pool, Rule, Situation
 from relaunch.core.offerings.offering import Offering
+from relaunch.core.records import dataclass
 from relaunch.core.revisions.revision import Revision
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.selection import RejectedOffering, Selection

@@ -5,7 +5,6 @@ of jobs, definitions and instances are not dimensions: they have too many values
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
@@ -24,6 +23,7 @@ from relaunch.core.machines.ending import NOT_TERMINATED
 from relaunch.core.machines.living import NOT_READY
 from relaunch.core.machines.machine import Machine, MachineState
 from relaunch.core.machines.requesting import REFUSED
+from relaunch.core.records import dataclass
 
 NAMESPACE = "Relaunch"
 """The namespace in CloudWatch."""

@@ -20,7 +20,7 @@ User Guide), and "Authorization Overview" (Kubernetes).
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.jobs.effects import AdmitWaiting
@@ -29,6 +29,7 @@ from relaunch.core.jobs.state import JobState, Refusal, RefusedCall, Waiting, Wa
 from relaunch.core.lifecycle.decision import Decision, end, try_again_at
 from relaunch.core.lifecycle.long_waits import where_it_resumes
 from relaunch.core.lifecycle.restart_policy import next_machine_at, useless_for_all, with_useless_machine
+from relaunch.core.records import dataclass
 
 UNTRAINED_WAIT = timedelta(hours=24)
 """How long a job that never trained is held back: it loses nothing."""

@@ -14,7 +14,7 @@ cancelled or out of time, says nothing; one that gained a step, however short, s
 was moved to spot saved before it stopped, as any other.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 
@@ -31,6 +31,7 @@ from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT, Decision, end, move
 from relaunch.core.lifecycle.events import CheckpointsRead, UnusedMachinePaid
 from relaunch.core.lifecycle.long_waits import describe_end, wait_of
 from relaunch.core.offerings.capacity_memory import placement_scope
+from relaunch.core.records import dataclass
 from relaunch.core.selection.expected_cost import CHECKPOINT_INTERVAL
 
 EARLY = timedelta(minutes=10)

@@ -12,7 +12,6 @@ may write anything.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
@@ -21,6 +20,7 @@ from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.machines.living import BECAME_READY, REGISTERED
 from relaunch.core.machines.machine import Machine, MachineState, machine_id_of
 from relaunch.core.machines.starts import CLAIMED
+from relaunch.core.records import dataclass
 
 
 class Part(StrEnum):

@@ -4,11 +4,11 @@ A target reports what it knows as causes (core.launches.launch.ReportedCause), s
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from relaunch.core.jobs.attempt import Attempt, IntentKind, Stop, StopIntent, StopKind
 from relaunch.core.launches.launch import ContainerObservation, ReportedCause, StopReport, TaskObservation, TaskPhase
+from relaunch.core.records import dataclass
 
 NOTICE_WINDOW = timedelta(minutes=3)
 """A stop within this time after a warning is attributed to it."""

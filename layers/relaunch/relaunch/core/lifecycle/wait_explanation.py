@@ -1,7 +1,7 @@
 """Explains what a waiting job waits for, what happens next, and what its owner can change."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 
@@ -19,6 +19,7 @@ from relaunch.core.lifecycle.refusal_waits import (
     latest_refusal,
     what_to_look_at,
 )
+from relaunch.core.records import dataclass
 
 # A message usually waits for seconds; a wait this much longer than the time-out indicates a fault.
 _OVERDUE = 2 * LAUNCH_TIMEOUT

@@ -5,7 +5,7 @@ is asked there is time to look once more: of jobs that each request a machine th
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 
 from relaunch.core.machines.machine import (
@@ -19,6 +19,7 @@ from relaunch.core.machines.machine import (
 )
 from relaunch.core.machines.starts import Starts
 from relaunch.core.offerings.offering import OfferingKey
+from relaunch.core.records import dataclass
 
 MICRO_USD = 1_000_000
 """Money per hour is counted in millionths of a USD: a counter of floating point numbers would drift."""

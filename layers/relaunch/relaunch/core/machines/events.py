@@ -1,11 +1,11 @@
 """The events of the transition table of machines."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from relaunch.core.machines.machine import Claim, Consequence, Resources
 from relaunch.core.offerings.offering import OfferingKey
+from relaunch.core.records import dataclass
 
 
 class RefusalKind(StrEnum):

@@ -3,11 +3,11 @@
 import math
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
 from relaunch.core.machines.decision import MachineDecision, MachineTotals, micro_usd
+from relaunch.core.records import dataclass
 
 _SLOW_TYPES = (
     # "From the time the instance enters the running state it can take 20 minutes until it becomes available over the

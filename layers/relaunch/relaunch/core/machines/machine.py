@@ -5,7 +5,7 @@ Its resources are what it offers to tasks, and what a task takes of it.
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
@@ -13,6 +13,7 @@ from typing import Any, Literal
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
 from relaunch.core.offerings.reservations import Reservation
+from relaunch.core.records import dataclass
 
 # Shares of a GPU are sums of fractions.
 _TOLERANCE = 1e-9

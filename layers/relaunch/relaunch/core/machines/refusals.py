@@ -6,7 +6,6 @@ for AWS, which tries a pool without capacity again after three minutes.
 
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
@@ -16,6 +15,7 @@ from relaunch.core.machines.machine import Consequence, FleetOverride, FleetRequ
 from relaunch.core.offerings.capacity_memory import purchase_scope, quota_scope, remember, zone_scope
 from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
 from relaunch.core.offerings.quotas import quota_of
+from relaunch.core.records import dataclass
 
 POOL_AVOIDED = timedelta(minutes=3)
 SUBNET_AVOIDED = timedelta(minutes=10)

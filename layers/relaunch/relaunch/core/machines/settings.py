@@ -5,9 +5,10 @@ User data reads tags from instance metadata. Keys that instance metadata offers 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from relaunch.core.offerings.instance_types import AmiKind, InstanceType, ami_kind, ami_rejection
+from relaunch.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

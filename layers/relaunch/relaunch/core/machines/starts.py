@@ -24,7 +24,7 @@ gone.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
@@ -34,6 +34,7 @@ from relaunch.core.machines.settings import JOB_TAG
 from relaunch.core.offerings.capacity_memory import image_scope, is_counted, placement_scope
 from relaunch.core.offerings.instance_types import AmiKind, ami_kind
 from relaunch.core.offerings.offering import CapacityFailure, Offering, OfferingKey
+from relaunch.core.records import dataclass
 
 AT_ONCE = 6
 """Half of MOST_USELESS: the others are left for the probes of a day (core.offerings.capacity_memory)."""

@@ -7,7 +7,6 @@ longer it is going to, and the same holds for a spell; Uniform Progress has one 
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 
 from relaunch.core.market.published import greedy, stay, take_safety_net, try_any, wait
@@ -22,6 +21,7 @@ from relaunch.core.market.thresholds import (
     Thresholds,
     age_group,
 )
+from relaunch.core.records import dataclass
 
 # A crossing within an age group is found to a minute of this many halvings of at most 64 ticks.
 _HALVINGS = 10

@@ -7,10 +7,11 @@ what was seen a HALF_LIFE ago counts half. Times are hours from any fixed origin
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from relaunch.core.market.situation import Pool
 from relaunch.core.market.thresholds import OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR, expected_ends
+from relaunch.core.records import dataclass
 
 HALF_LIFE = 24.0
 # The least that loses little where pools are as usual and wins most where they are not (docs/market-policy.md).

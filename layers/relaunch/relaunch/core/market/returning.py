@@ -7,10 +7,10 @@ from how often spells end in this pool: the mean of what is left of such a spell
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from relaunch.core.market.situation import Action, Choice, Pool, Rule, Situation
 from relaunch.core.market.thresholds import SPELL_ENDS_PER_HOUR, expected_hours
+from relaunch.core.records import dataclass
 
 # A job that earns its costs and no more would go to and fro: how soon fresh spells end differs by twice between pools
 # (core.market.cheapest).

@@ -5,8 +5,9 @@ seen of it before, by this job or another.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
+
+from relaunch.core.records import dataclass
 
 # Hours since an origin are not exact: two ticks of ten minutes may be a little less than 20 apart.
 _ROUNDING = 1e-6

@@ -13,8 +13,10 @@ policy hazards` computes them from a folder of series.
 import math
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
+
+from relaunch.core.records import dataclass
 
 AGE_EDGES = tuple(ticks / 6 for ticks in (0, 1, 2, 4, 8, 16, 32, 64))
 """Where the age groups begin, in hours."""

@@ -3,10 +3,12 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
+
+from relaunch.core.records import dataclass
 
 _URL_OUTPUT = re.compile(r"(?P<name>\w+)DeadLetterQueueUrl")
 REASON = "reason"

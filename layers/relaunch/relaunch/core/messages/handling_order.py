@@ -5,7 +5,8 @@ try. Which of them it died of, nobody knows; all of them are suspects when they 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from relaunch.core.records import dataclass
 
 LEAST_TRIES = 3
 """The least number of tries with which one message that functions die of makes no other a dead letter."""

@@ -5,7 +5,6 @@ accounts, roles, buckets and registries in a job's reason are left out.
 """
 
 import re
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -15,6 +14,7 @@ from relaunch.core.jobs.changes import ChangedPart, cut
 from relaunch.core.jobs.state import CostBasis, JobState, WaitReason
 from relaunch.core.lifecycle.change_events import JobStateChange
 from relaunch.core.notices.text import write_usd
+from relaunch.core.records import dataclass
 
 MAX_DESCRIPTION = 140
 """The most characters of a description; a longer one is refused with 422 (https://github.com/zalando/zappr/issues/378)."""

@@ -4,7 +4,7 @@ An event is looked at until it is settled. Only the newest one that a receiver w
 was down gets the end of a job, and what came between as a number in it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.notice_routes import NoticeKind
@@ -13,6 +13,7 @@ from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.change_events import JobStateChange
 from relaunch.core.notices.notice import Interruption, Notice, Subscription
 from relaunch.core.notices.record import NoticeRecord
+from relaunch.core.records import dataclass
 
 KEPT = timedelta(hours=24)
 """For how long a notice is tried, then it is given up."""

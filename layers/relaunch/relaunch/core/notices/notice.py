@@ -1,10 +1,11 @@
 """A notice of a job to a receiver, and what a receiver wants to be sent."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.notice_routes import DEFAULT_KINDS, NoticeKind
 from relaunch.core.lifecycle.change_events import JobStateChange
+from relaunch.core.records import dataclass
 
 LONGEST_WAIT = timedelta(hours=1)
 """For how long a job may not run before a receiver is sent `waits-too-long`, unless it says another time."""

@@ -1,9 +1,10 @@
 """What was said about a job to a receiver: the small state from which the next notice follows."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.notices.notice import Interruption
+from relaunch.core.records import dataclass
 
 MAX_INTERRUPTIONS = 100
 """How many interruptions of a job are counted; of more, the oldest are not."""

@@ -6,10 +6,11 @@ half, so that others have room. Requests are counted before they are sent: one t
 """
 
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from relaunch.core.lifecycle.change_events import JobStateChange
+from relaunch.core.records import dataclass
 
 PER_MINUTE = 40
 """The most requests in any minute."""

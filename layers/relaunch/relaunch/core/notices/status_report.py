@@ -1,8 +1,10 @@
 """What became of the last statuses of commits, for `relaunch doctor`, and which refusals were said already."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
+
+from relaunch.core.records import dataclass
 
 MAX_PROBLEMS = 20
 """Of how many repositories a problem is kept; the newest ones."""

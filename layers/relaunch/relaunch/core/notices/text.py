@@ -1,6 +1,5 @@
 """The words of a notice, plain: each receiver puts them into the form of its service."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from relaunch.core.definitions.durations import write_minutes
@@ -9,6 +8,7 @@ from relaunch.core.jobs.changes import cut
 from relaunch.core.jobs.state import CostBasis, JobState
 from relaunch.core.lifecycle.change_events import EventCost, EventMachine
 from relaunch.core.notices.notice import Notice
+from relaunch.core.records import dataclass
 
 _MAX_REASON = 600
 _MAX_FACT = 200

@@ -7,10 +7,11 @@ Guide), "Retrieving an Amazon ECS-optimized Bottlerocket AMI" (ECS Developer Gui
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from itertools import takewhile
+
+from relaunch.core.records import dataclass
 
 NVIDIA = "NVIDIA"
 AWS_NEURON = "AWS"

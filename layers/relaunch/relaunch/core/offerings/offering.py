@@ -17,7 +17,7 @@ number that it does not publish: of them each family is asked about once, for as
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from types import MappingProxyType
 
@@ -26,6 +26,7 @@ from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering_key import OfferingKey as OfferingKey  # noqa: PLC0414 - of an offering, for all that have one
 from relaunch.core.offerings.offering_key import has_purchase_options as has_purchase_options  # noqa: PLC0414
 from relaunch.core.offerings.reservations import Reservation
+from relaunch.core.records import dataclass
 
 MIN_TYPES = 3
 """With fewer instance types the score is always low (Limitations, "Spot placement score")."""

@@ -8,10 +8,10 @@ would reject what AWS grants. What is reserved has none here: EC2 checked its qu
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,10 @@ Sources: "Capacity Blocks for ML" and "On-Demand Capacity Reservations" (EC2 Use
 API Reference).
 """
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+
+from relaunch.core.records import dataclass
 
 WARNED_BEFORE_END = timedelta(minutes=40)
 """EC2 announces the end of a Capacity Block so long before it ("Monitor Capacity Blocks using EventBridge")."""

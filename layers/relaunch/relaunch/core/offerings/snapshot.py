@@ -4,12 +4,13 @@ Each part has its own time and is refreshed separately; a part whose refresh fai
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.records import dataclass
 
 BUNDLED = ", bundled"
 STALE_AFTER = timedelta(days=3)

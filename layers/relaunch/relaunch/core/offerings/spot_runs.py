@@ -11,7 +11,7 @@ hours since 1970 (UTC).
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from functools import partial
@@ -20,6 +20,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.market.learning import PoolRecord, granted, interrupted, left, refused
 from relaunch.core.offerings.capacity_memory import is_scope
 from relaunch.core.offerings.offering import CapacityFailure, Offering, OfferingKey
+from relaunch.core.records import dataclass
 
 HALF_LIFE = timedelta(days=1)
 KEPT_FOR = timedelta(days=5)

@@ -4,7 +4,8 @@ Source: the grammar of "Image name" (docker tag, Docker Docs); containerd and th
 """
 
 import re
-from dataclasses import dataclass
+
+from relaunch.core.records import dataclass
 
 DOCKER_HUB = "docker.io"
 _HUB_NAMES = frozenset({DOCKER_HUB, "index.docker.io"})

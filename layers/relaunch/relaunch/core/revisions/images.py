@@ -7,8 +7,9 @@ resolves tags to digests for services only; a standalone task pulls the image th
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from relaunch.core.records import dataclass
 from relaunch.core.revisions.revision import Revision
 
 _ECR_IMAGE = re.compile(

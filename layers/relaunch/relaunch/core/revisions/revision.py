@@ -16,10 +16,10 @@ instead of AccessDenied.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from relaunch.core.definitions.containers import main_of
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.records import dataclass
 
 ACTIVE = "ACTIVE"
 

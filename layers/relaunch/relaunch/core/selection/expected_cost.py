@@ -17,11 +17,11 @@ estimate of the optimum checkpoint interval for restart dumps", 2006), where a j
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.offering import Offering
+from relaunch.core.records import dataclass
 
 START_OVERHEAD = timedelta(minutes=8)
 # The scale-in alarm requires 15 one-minute data points ("Amazon ECS cluster auto scaling", Developer Guide).

@@ -7,12 +7,12 @@ Multi-Process Service).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from relaunch.core.definitions.accelerator import GpuRequirement, Isolation
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.records import dataclass
 from relaunch.core.revisions.revision import ContainerRequirement
 from relaunch.core.selection.rejection import Rejection
 

@@ -7,9 +7,9 @@ therefore also uses host port FIRST_PORT + i, so that two tasks with a common de
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.records import dataclass
 from relaunch.core.selection.requirements import Requirements
 
 # Below the ephemeral port range of Linux, which ECS also uses for dynamic host ports and which starts at 32768

@@ -1,7 +1,7 @@
 """Filters on offerings: network mode, disk, purchase option, quota, reservation, image, price and recent failures."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
@@ -11,6 +11,7 @@ from relaunch.core.offerings.instance_types import AmiKind, InstanceType, ami_ki
 from relaunch.core.offerings.offering import CapacityMemory, Offering
 from relaunch.core.offerings.quotas import NO_QUOTAS, Quotas, quota_of
 from relaunch.core.offerings.reservations import TAKEN_BEFORE_END
+from relaunch.core.records import dataclass
 from relaunch.core.selection.expected_cost import (
     CHECKPOINT_INTERVAL,
     GP3_USD_PER_GIB_MONTH,

@@ -1,7 +1,8 @@
 """Why an instance type or an offering is rejected."""
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from relaunch.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from relaunch.core.definitions.accelerator import Interconnect, NeuronPurpose
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.records import dataclass
 from relaunch.core.revisions.revision import (
     DEFAULT_ARCHITECTURE,
     NEURON_DEVICE_PATH,

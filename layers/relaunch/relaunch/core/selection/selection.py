@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import TypeVar
@@ -12,6 +11,7 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.offering import CapacityMemory, Offering
 from relaunch.core.offerings.reservations import Reservation
 from relaunch.core.offerings.spot_runs import ShortageRisks
+from relaunch.core.records import dataclass
 from relaunch.core.revisions.revision import Revision
 from relaunch.core.selection.expected_cost import WorkAhead, cost_of, derive_work
 from relaunch.core.selection.instance_type_filters import TYPE_FILTERS

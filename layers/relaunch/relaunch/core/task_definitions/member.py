@@ -1,9 +1,10 @@
 """A member of a task definition, and what it means to Relaunch."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from relaunch.core.records import dataclass
 
 TaskDefinition = Mapping[str, Any]
 """A task definition in the form of RegisterTaskDefinition and DescribeTaskDefinition."""

@@ -9,12 +9,14 @@ true or false only if it is so whatever that value is (the strong logic of Kleen
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache
 from operator import eq
 from typing import Any, Never
+
+from relaunch.core.records import dataclass
 
 
 class Unknown(Enum):

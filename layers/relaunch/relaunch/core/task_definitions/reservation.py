@@ -7,9 +7,10 @@ Otherwise, the value of memory is used."
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
+
+from relaunch.core.records import dataclass
 
 CPU_UNITS_PER_VCPU = 1024
 

@@ -4,10 +4,12 @@ What must hold after every action is not left to each of them: the completions o
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Generic, Protocol, TypeVar
+
+from relaunch.core.records import dataclass
 
 State = TypeVar("State", bound=StrEnum)
 

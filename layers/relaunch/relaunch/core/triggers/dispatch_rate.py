@@ -5,8 +5,10 @@ that whoever has seen one signed body could send it again and again under invent
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
+
+from relaunch.core.records import dataclass
 
 MAX_STARTS_PER_HOUR = 4
 """How many dispatches with the same body start jobs within PERIOD: enough for one every quarter of an hour."""

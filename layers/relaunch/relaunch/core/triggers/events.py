@@ -5,13 +5,14 @@ comparisons.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import ClassVar, assert_never
 
 from relaunch.core.definitions.definition import GithubTrigger, TriggerSource
 from relaunch.core.definitions.filter_patterns import matches_filters
 from relaunch.core.jobs.trigger_facts import ResumePoint
+from relaunch.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,9 @@ asked for again, ever more rarely, until GitHub forgets it. What the webhook ref
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from relaunch.core.records import dataclass
 
 ASKED_FOR = timedelta(days=3) - timedelta(hours=1)
 """How long a delivery is asked for: GitHub forgets attempts after three days ("Redelivering webhooks", GitHub Docs).

@@ -7,7 +7,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import timedelta
 from functools import lru_cache
 from typing import assert_never
@@ -28,6 +28,7 @@ from relaunch.core.definitions.definition import (
 from relaunch.core.definitions.event_pattern import pattern_key
 from relaunch.core.definitions.filter_patterns import CompiledPattern, parse_pattern
 from relaunch.core.jobs.trigger_facts import TriggerFacts
+from relaunch.core.records import dataclass
 from relaunch.core.triggers.chains import find_chain_obstacle, read_inputs
 from relaunch.core.triggers.events import (
     BusEvent,

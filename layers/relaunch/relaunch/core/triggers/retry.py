@@ -1,10 +1,10 @@
 """Decides whether a job can be retried, and what the job that retries it takes over."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.trigger_facts import ResumePoint
+from relaunch.core.records import dataclass
 from relaunch.core.triggers.events import RetriedJob
 
 # The tag is looked up again, as the revision is, and may be on another image by now.

@@ -6,10 +6,10 @@ User Guide.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 
 from relaunch.core.definitions.definition import JobDefinition, ScheduleTrigger, schedule_key
+from relaunch.core.records import dataclass
 from relaunch.core.triggers.upload_rules import RuleChange
 
 SCHEDULE_MESSAGE = "scheduler"

@@ -21,11 +21,11 @@ rules" (Amazon S3 User Guide).
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from relaunch.core.definitions.definition import EventBridgeTrigger, JobDefinition, S3Trigger
 from relaunch.core.definitions.event_pattern import KEY_LENGTH, MAX_PATTERN_LENGTH, pattern_key, pattern_sources
+from relaunch.core.records import dataclass
 
 MAX_NAME_LENGTH = 64
 NAME_HASH_LENGTH = KEY_LENGTH

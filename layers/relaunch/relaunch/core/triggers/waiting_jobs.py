@@ -5,10 +5,10 @@ one caller fill half of that, so that others still start theirs.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.records import dataclass
 from relaunch.core.triggers.matching import is_of_caller, job_id_prefix
 
 

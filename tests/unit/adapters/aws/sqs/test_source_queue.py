@@ -5,7 +5,6 @@ from typing import Any, cast
 
 import boto3
 import pytest
-from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from botocore.stub import Stubber
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,14 +12,15 @@ from moto import mock_aws
 
 from fakes.builders import NOW
 from relaunch.adapters.aws.sqs.dead_letter_queue import first_seen
+from relaunch.adapters.aws.sqs.record import Record
 from relaunch.adapters.aws.sqs.source_queue import SourceQueue, failing_since, tries_of
 from relaunch.core.messages.retries import retry_seconds
 
 URL = "https://sqs.us-east-1.amazonaws.com/123456789012/intake"
 
 
-def record(message: Any, receives: int = 2) -> SQSRecord:
-    return SQSRecord(
+def record(message: Any, receives: int = 2) -> Record:
+    return Record(
         {
             "messageId": message["MessageId"],
             "receiptHandle": message["ReceiptHandle"],
@@ -80,7 +80,7 @@ NAMES = st.sampled_from(["first_seen", "failing_since", "tries_before"])
 def test_whatever_a_sender_says_of_a_message_it_comes_back_in_time_with_what_can_be_said(
     attributes: dict[str, Any], system: dict[str, Any]
 ) -> None:
-    sent = SQSRecord({"messageId": "1", "messageAttributes": attributes, "attributes": system})
+    sent = Record({"messageId": "1", "messageAttributes": attributes, "attributes": system})
 
     since = failing_since(sent, NOW)
 
@@ -92,7 +92,7 @@ def test_whatever_a_sender_says_of_a_message_it_comes_back_in_time_with_what_can
 
 @pytest.mark.parametrize("text", ["2026-03-14T09:00:00", "3000-01-01T00:00:00+00:00", "yesterday"])
 def test_what_says_no_time_before_now_fails_since_now(text: str) -> None:
-    sent = SQSRecord({"messageAttributes": {"failing_since": {"stringValue": text, "dataType": "String"}}})
+    sent = Record({"messageAttributes": {"failing_since": {"stringValue": text, "dataType": "String"}}})
 
     assert failing_since(sent, NOW) == NOW
 
@@ -100,4 +100,4 @@ def test_what_says_no_time_before_now_fails_since_now(text: str) -> None:
 def test_more_tries_than_a_message_can_have_had_are_none() -> None:
     attributes = {"tries_before": {"stringValue": "9" * 5_000, "dataType": "String"}}
 
-    assert tries_of(SQSRecord({"messageAttributes": attributes, "attributes": {"ApproximateReceiveCount": "2"}})) == 2
+    assert tries_of(Record({"messageAttributes": attributes, "attributes": {"ApproximateReceiveCount": "2"}})) == 2

@@ -11,9 +11,10 @@ from relaunch.core.market.learning import PoolRecord
 from relaunch.core.offerings.capacity_memory import forgotten_at, remember, reopened, sound
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, OfferingKey
 from relaunch.core.offerings.spot_runs import KEPT_FOR, Observed, SpotPool, SpotRun, SpotRuns, first_day, unknown_pool
+from relaunch.late import made_late
 
-_FAILURE = TypeAdapter(CapacityFailure)
-_RECORD = TypeAdapter(PoolRecord)
+_FAILURE = made_late(lambda: TypeAdapter(CapacityFailure))
+_RECORD = made_late(lambda: TypeAdapter(PoolRecord))
 _PK = "CAPACITY"
 # Sort before the keys of failures, which begin with an instance type in lower case, so that one Query reads all.
 # Records of pools sort before what earlier versions read, which cannot parse them.

@@ -8,17 +8,18 @@ from relaunch.adapters.aws.dynamodb.table import Item, JobsTable, epoch, key, nu
 from relaunch.core.notices.commit_status import CommitStatus, ShownChange
 from relaunch.core.notices.status_budget import StatusBudget
 from relaunch.core.notices.status_report import StatusReport
+from relaunch.late import made_late
 from relaunch.ports import StaleWriteError
 from relaunch.ports.commit_statuses import StoredBudget, StoredShown
 
 _PK = "STATUSES"
 _BUDGET_SK = "BUDGET"
 _REPORT_SK = "REPORT"
-_SHOWN = TypeAdapter(ShownChange | None)
+_SHOWN = made_late(lambda: TypeAdapter(ShownChange | None))
 # Longer than a job may take, with its retry.
 _SHOWN_KEPT = timedelta(days=90)
-_BUDGET = TypeAdapter(StatusBudget)
-_REPORT = TypeAdapter(StatusReport)
+_BUDGET = made_late(lambda: TypeAdapter(StatusBudget))
+_REPORT = made_late(lambda: TypeAdapter(StatusReport))
 
 
 class DynamoDbCommitStatuses:

@@ -22,10 +22,11 @@ from relaunch.adapters.aws.dynamodb.table import (
 )
 from relaunch.core.definitions.definition import JobDefinition, TriggerSource, trigger_origins
 from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
+from relaunch.late import made_late
 from relaunch.ports import PermanentError, StaleWriteError
 
-_DEFINITION = TypeAdapter(JobDefinition)
-_OWNER = TypeAdapter(Owner)
+_DEFINITION = made_late(lambda: TypeAdapter(JobDefinition))
+_OWNER = made_late(lambda: TypeAdapter(Owner))
 _PK = "DEFINITION"
 _ATTEMPTS = 5
 # Versions are counted from a random number, so that a definition that was removed and registered anew has another one.

@@ -8,12 +8,13 @@ from pydantic import TypeAdapter
 
 from relaunch.adapters.aws.dynamodb.table import JobsTable, epoch, key, number, read_item, stamp, text
 from relaunch.core.triggers.dispatch_rate import PERIOD, DispatchStarts
+from relaunch.late import made_late
 from relaunch.ports import EventRecord
 
 KEPT_DAYS = 8
 
-_RECORD = TypeAdapter(EventRecord)
-_STARTED_AT = TypeAdapter(dict[str, datetime])
+_RECORD = made_late(lambda: TypeAdapter(EventRecord))
+_STARTED_AT = made_late(lambda: TypeAdapter(dict[str, datetime]))
 _STARTS = "STARTS"
 _LAST_TRY = "LAST_TRY"
 

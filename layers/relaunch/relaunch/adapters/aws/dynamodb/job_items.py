@@ -36,6 +36,7 @@ from relaunch.core.jobs.job import (
 from relaunch.core.jobs.state import JobSummary
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection.selection import Selection, explain_rows
+from relaunch.late import made_late
 from relaunch.ports import StoredSelection
 
 KEPT_AFTER_END = timedelta(days=90)
@@ -52,7 +53,7 @@ _SUMMARY = TypeAdapter(JobSummary)
 _ATTEMPT = TypeAdapter(Attempt)
 _RARE_FIELDS = ("ended_first", "held_since", "held", "program_ended_at", "pulled")
 _TIMELINE_ENTRY = TypeAdapter(TimelineEntry)
-_SELECTION = TypeAdapter(StoredSelection)
+_SELECTION = made_late(lambda: TypeAdapter(StoredSelection))
 
 
 class TornReadError(Exception):

@@ -15,6 +15,7 @@ from relaunch.adapters.aws.dynamodb.table import (
 )
 from relaunch.core.machines.decision import KEPT_AFTER_END, due_at, gone_at, has_room
 from relaunch.core.machines.machine import Machine
+from relaunch.late import made_late
 
 MACHINE = "MACHINE"
 """The sort key of machines, and of the items that link instances to them."""
@@ -23,7 +24,7 @@ DUE = "MACHINES"
 ROOM = "#ROOM"
 """The key in the index `slots` of machines with room for another job."""
 
-BODY = TypeAdapter(Machine)
+BODY = made_late(lambda: TypeAdapter(Machine))
 # For keys, version, write ID, times and expiry.
 _OTHER_BYTES = 384
 

@@ -11,12 +11,13 @@ from relaunch.adapters.aws.dynamodb.table import Action, Item, JobsTable, epoch,
 from relaunch.core.machines.machine import Machine
 from relaunch.core.machines.starts import Starts, StartsByCause, Worth, forgotten_at, settled
 from relaunch.core.offerings.offering import OfferingKey
+from relaunch.late import made_late
 from relaunch.ports import TransientError
 
 _PK = "STARTS"
 # Each conflict means that another write succeeded, of which a cause has few at a time.
 _ATTEMPTS = 12
-_STARTS = TypeAdapter(Starts)
+_STARTS = made_late(lambda: TypeAdapter(Starts))
 
 
 def load_starts(table: JobsTable) -> StartsByCause:

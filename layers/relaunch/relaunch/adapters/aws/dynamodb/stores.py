@@ -1,75 +1,64 @@
-"""The stores of the jobs table, and the state of functions there that belongs to no job."""
+"""The stores of the jobs table, each imported and made when it is first used."""
 
 import time
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from relaunch.adapters.aws.dynamodb.capacity import DynamoDbCapacity
-from relaunch.adapters.aws.dynamodb.definitions import DynamoDbDefinitions
-from relaunch.adapters.aws.dynamodb.events import DynamoDbEvents
-from relaunch.adapters.aws.dynamodb.jobs import DynamoDbJobs
-from relaunch.adapters.aws.dynamodb.machines import DynamoDbMachines
-from relaunch.adapters.aws.dynamodb.notices import DynamoDbNotices
+from relaunch.adapters.aws.dynamodb import late_stores
 from relaunch.adapters.aws.dynamodb.table import JobsTable
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-from datetime import datetime, timedelta
 
-from pydantic import TypeAdapter
-
-from relaunch.adapters.aws.dynamodb.table import epoch, key, number, stamp, text
-from relaunch.ports import FoundRevision, RevisionMaintenance
-
-_MAINTENANCE = TypeAdapter(RevisionMaintenance)
-_PK = "MAINTENANCE"
-_REVISIONS = "REVISIONS"
-_DERIVED = "DERIVED"
-_FOUND_KEPT = timedelta(days=1)
-
-
-class DynamoDbMaintenance:
-    """Implements MaintenanceStore."""
-
-    def __init__(self, table: JobsTable) -> None:
-        self._table = table
-
-    def take_turn(self, name: str) -> int:
-        return self._table.count_up("TURN", name) - 1
-
-    def load_revision(self, derivation_id: str) -> FoundRevision | None:
-        item = self._table.get(_DERIVED, derivation_id)
-        return None if item is None else FoundRevision(item["arn"]["S"], datetime.fromisoformat(item["at"]["S"]))
-
-    def save_revision(self, derivation_id: str, found: FoundRevision) -> None:
-        expires_at = epoch(found.found_at + _FOUND_KEPT)
-        item = {"arn": text(found.arn), "at": text(stamp(found.found_at)), "expires_at": expires_at}
-        self._table.put(key(_DERIVED, derivation_id) | item)
-
-    def load_maintenance(self) -> RevisionMaintenance | None:
-        item = self._table.get(_PK, _REVISIONS)
-        return None if item is None else self._table.read(item, _MAINTENANCE)
-
-    def save_maintenance(self, maintenance: RevisionMaintenance) -> bool:
-        saved = RevisionMaintenance(maintenance.next_at, maintenance.unused_since, maintenance.version + 1)
-        item = key(_PK, _REVISIONS) | {
-            "version": number(saved.version),
-            "body": text(_MAINTENANCE.dump_json(saved).decode()),
-        }
-        if not maintenance.version:
-            return self._table.put(item, "attribute_not_exists(pk)")
-        return self._table.put(item, "version = :version", {":version": number(maintenance.version)})
+    from relaunch.adapters.aws.dynamodb.late_stores import (
+        DynamoDbCapacity,
+        DynamoDbDefinitions,
+        DynamoDbEvents,
+        DynamoDbJobs,
+        DynamoDbMachines,
+        DynamoDbMaintenance,
+        DynamoDbNotices,
+    )
 
 
 class DynamoDbStores:
     """One store per port; `pause` sleeps between retries of conflicting transactions."""
 
     def __init__(self, client: "DynamoDBClient", table_name: str, pause: Callable[[float], None] = time.sleep) -> None:
-        table = JobsTable(client, table_name, pause)
-        self.jobs = DynamoDbJobs(table)
-        self.machines = DynamoDbMachines(table)
-        self.definitions = DynamoDbDefinitions(table)
-        self.capacity = DynamoDbCapacity(table)
-        self.events = DynamoDbEvents(table)
-        self.maintenance = DynamoDbMaintenance(table)
-        self.notice_records = DynamoDbNotices(table)
+        self._table = JobsTable(client, table_name, pause)
+
+    @cached_property
+    def jobs(self) -> "DynamoDbJobs":
+        """The store of jobs."""
+        return late_stores.DynamoDbJobs(self._table)
+
+    @cached_property
+    def machines(self) -> "DynamoDbMachines":
+        """The store of machines."""
+        return late_stores.DynamoDbMachines(self._table)
+
+    @cached_property
+    def definitions(self) -> "DynamoDbDefinitions":
+        """The store of definitions."""
+        return late_stores.DynamoDbDefinitions(self._table)
+
+    @cached_property
+    def capacity(self) -> "DynamoDbCapacity":
+        """The store of capacity."""
+        return late_stores.DynamoDbCapacity(self._table)
+
+    @cached_property
+    def events(self) -> "DynamoDbEvents":
+        """The store of events."""
+        return late_stores.DynamoDbEvents(self._table)
+
+    @cached_property
+    def maintenance(self) -> "DynamoDbMaintenance":
+        """The store of maintenance."""
+        return late_stores.DynamoDbMaintenance(self._table)
+
+    @cached_property
+    def notice_records(self) -> "DynamoDbNotices":
+        """The store of notice records."""
+        return late_stores.DynamoDbNotices(self._table)

@@ -6,8 +6,9 @@ after a rollback and the next deployment.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
+
+from relaunch.core.records import dataclass
 
 T = TypeVar("T")
 

@@ -12,25 +12,35 @@ the suspects come back one by one. No message is begun in time that may not be e
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
-from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
-from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
-from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
+from relaunch.adapters.aws.sqs.record import Record
 from relaunch.adapters.aws.sqs.source_queue import SourceQueue, failing_since, spread_of, tries_of
 from relaunch.core.messages.handling_order import ReceivedMessage, order_messages
 from relaunch.core.messages.retries import LONGEST_RETRY, retry_seconds
+from relaunch.core.records import dataclass
 from relaunch.ports import NotGrantedError, NotYetError, PermanentError, TransientError
 
 # Enough for a call that hangs once (connecting 3 s, reading 8 s, see bootstrap) and is answered then.
 _NEEDED_MILLISECONDS = 12_000
 # A queue's visibility time-out is six times the time-out of its function, which is what is left of it at the start.
 _VISIBILITY_FACTOR = 6
+
+
+class Failure(TypedDict):
+    """A message that comes back."""
+
+    itemIdentifier: str
+
+
+class BatchResponse(TypedDict):
+    """Lambda's partial batch response: it deletes all other messages."""
+
+    batchItemFailures: list[Failure]
 
 
 class Queues(NamedTuple):
@@ -60,11 +70,11 @@ class _Batch:
     """The messages of a batch in the order in which they are handled, and those that were not begun yet."""
 
     def __init__(self, event: dict[str, Any], context: LambdaContext, queues: Queues) -> None:
-        records = [SQSRecord(record) for record in event["Records"]]
+        records = [Record(record) for record in event["Records"]]
         received = [ReceivedMessage(record.message_id, tries_of(record)) for record in records]
         order = order_messages(received, queues.dead_letters.last_try)
-        self.event = {**event, "Records": [event["Records"][index] for index in order]}
-        self._left = [records[index] for index in order]
+        self.records = [records[index] for index in order]
+        self._left = list(self.records)
         self._suspects = [records[index] for index in order if received[index].is_suspect]
         self._context = context
         self._queues = queues
@@ -76,7 +86,7 @@ class _Batch:
             seconds = _VISIBILITY_FACTOR * -(-self._context.get_remaining_time_in_millis() // 1000)
             self._queues.source.set_apart(self._suspects, seconds)
 
-    def begin(self, record: SQSRecord) -> bool:
+    def begin(self, record: Record) -> bool:
         """Begin with the next message; return False if there may not be enough time for it, and it comes back soon.
 
         The first one is always begun.
@@ -84,7 +94,7 @@ class _Batch:
         Raises:
             TransientError: it could not be sent again; it comes back after the visibility time-out.
         """
-        place = len(self.event["Records"]) - len(self._left)
+        place = len(self.records) - len(self._left)
         self._left.pop(0)
         if self._has_begun and self._context.get_remaining_time_in_millis() < _NEEDED_MILLISECONDS:
             self._queues.source.put_back(record, place)
@@ -92,15 +102,13 @@ class _Batch:
         self._has_begun = True
         return True
 
-    def end(self, record: SQSRecord) -> None:
+    def end(self, record: Record) -> None:
         """Delete a message that is done, if the function may die of another one."""
         if self._suspects:
             self._queues.source.delete(record)
 
 
-def handle_batch(
-    event: dict[str, Any], context: LambdaContext, consumer: Consumer, queues: Queues
-) -> PartialItemFailureResponse:
+def handle_batch(event: dict[str, Any], context: LambdaContext, consumer: Consumer, queues: Queues) -> BatchResponse:
     """Handle all messages of a batch; in the partial batch response are those that come back by themselves.
 
     Raises:
@@ -110,19 +118,18 @@ def handle_batch(
     batch = _Batch(event, context, queues)
     batch.set_suspects_apart()
 
-    def handle_record(record: SQSRecord) -> None:
-        if batch.begin(record):
-            _try(record, consumer, queues)
-            batch.end(record)
+    failed: list[Failure] = []
+    for record in batch.records:
+        try:
+            if batch.begin(record):
+                _try(record, consumer, queues)
+                batch.end(record)
+        except Exception:  # noqa: BLE001 - raised, it would also bring back those that were handled; _try has logged it
+            failed.append({"itemIdentifier": record.message_id})
+    return {"batchItemFailures": failed}
 
-    # If all messages failed, raising would also retry those that were sent to the dead-letter queue.
-    processor = BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False)
-    return process_partial_response(
-        event=batch.event, record_handler=handle_record, processor=processor, context=context
-    )
 
-
-def _try(record: SQSRecord, consumer: Consumer, queues: Queues) -> None:
+def _try(record: Record, consumer: Consumer, queues: Queues) -> None:
     """Handle a message, or send it where it goes instead.
 
     Raises:

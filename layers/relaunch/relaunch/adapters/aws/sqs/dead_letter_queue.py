@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from relaunch.adapters.aws.errors import aws_errors
+from relaunch.adapters.aws.sqs.record import Record
 from relaunch.core.messages.dead_letter import FIRST_SEEN, REASON
 from relaunch.ports import DecisionLog, NotGrantedError, TransientError
 
 if TYPE_CHECKING:
-    from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
     from mypy_boto3_sqs import SQSClient
 
 # Characters; SQS only limits the size of the whole message.
@@ -35,16 +35,16 @@ class DeadLetterSender:
         self._log = log
         self.last_try = last_try
 
-    def note_failure(self, record: "SQSRecord", error: Exception) -> None:
+    def note_failure(self, record: Record, error: Exception) -> None:
         """Log a failure."""
-        number = system_number(record, "ApproximateReceiveCount")
+        number = record.number("ApproximateReceiveCount")
         text = f"{type(error).__name__}: {error}"
         # Any other error is a bug, whose traceback is logged.
         is_expected = isinstance(error, TransientError | NotGrantedError)
         trace = None if is_expected else "".join(traceback.format_exception(error, limit=-8))
         self._log.decided("failed", message_id=record.message_id, reason=text, receive_count=number, traceback=trace)
 
-    def send(self, record: "SQSRecord", reason: str) -> None:
+    def send(self, record: Record, reason: str) -> None:
         """Send a message with the reason and the time of its first failure.
 
         Raises:
@@ -66,23 +66,17 @@ class DeadLetterSender:
         self._log.decided("dead-lettered", message_id=record.message_id, reason=reason, first_seen=seen)
 
 
-def first_seen(record: "SQSRecord") -> str:
+def first_seen(record: Record) -> str:
     """Return when a message was first received: one that was sent again, by a function or a person, says when."""
-    earlier = record.message_attributes[FIRST_SEEN]
-    if earlier is not None and _is_time(earlier.string_value):
-        return str(earlier.string_value)
-    milliseconds = system_number(record, "ApproximateFirstReceiveTimestamp")
+    earlier = record.attribute(FIRST_SEEN)
+    if _is_time(earlier):
+        return earlier
+    milliseconds = record.number("ApproximateFirstReceiveTimestamp")
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat()
 
 
-def _is_time(text: str | None) -> bool:
+def _is_time(text: str) -> bool:
     try:
-        return datetime.fromisoformat(text or "").tzinfo is not None
+        return datetime.fromisoformat(text).tzinfo is not None
     except ValueError:
         return False
-
-
-def system_number(record: "SQSRecord", name: str) -> int:
-    """Return a number that SQS gives a message; 0 if it gives none, or none of the next thousand years."""
-    text = str(record.attributes.get(name) or "")
-    return int(text) if re.fullmatch(r"[0-9]{1,13}", text) else 0

@@ -13,12 +13,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from relaunch.adapters.aws.errors import AwsError, aws_errors
-from relaunch.adapters.aws.sqs.dead_letter_queue import first_seen, system_number
+from relaunch.adapters.aws.sqs.dead_letter_queue import first_seen
 from relaunch.adapters.aws.sqs.delayed_message import MAX_DELAY_SECONDS
+from relaunch.adapters.aws.sqs.record import Record
 from relaunch.core.messages.dead_letter import FIRST_SEEN
 
 if TYPE_CHECKING:
-    from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
     from mypy_boto3_sqs import SQSClient
 
 # Between messages that are set apart: longer than Lambda takes to receive one and to invoke a function with it.
@@ -30,36 +30,31 @@ _TRIES_BEFORE = "tries_before"
 _FAILING_SINCE = "failing_since"
 
 
-def tries_of(record: "SQSRecord") -> int:
+def tries_of(record: Record) -> int:
     """Return which try of a message this receive is."""
-    return _tries_before(record) + system_number(record, "ApproximateReceiveCount")
+    return _tries_before(record) + record.number("ApproximateReceiveCount")
 
 
-def failing_since(record: "SQSRecord", now: datetime) -> datetime:
+def failing_since(record: Record, now: datetime) -> datetime:
     """Return since when a message fails for temporary reasons: now, if it did not before, or says no time before now.
 
     Whoever may send to the queue may give a message any attributes.
     """
     try:
-        since = datetime.fromisoformat(_attribute(record, _FAILING_SINCE))
+        since = datetime.fromisoformat(record.attribute(_FAILING_SINCE))
     except ValueError:
         return now
     return min(since, now) if since.tzinfo is not None else now
 
 
-def spread_of(record: "SQSRecord") -> int:
+def spread_of(record: Record) -> int:
     """Return a number of the message's own."""
     return zlib.crc32(record.message_id.encode())
 
 
-def _tries_before(record: "SQSRecord") -> int:
-    given = _attribute(record, _TRIES_BEFORE)
+def _tries_before(record: Record) -> int:
+    given = record.attribute(_TRIES_BEFORE)
     return int(given) if re.fullmatch(r"[0-9]{1,6}", given) else 0
-
-
-def _attribute(record: "SQSRecord", name: str) -> str:
-    attribute = record.message_attributes[name]
-    return (attribute.string_value or "") if attribute is not None else ""
 
 
 class SourceQueue:
@@ -68,12 +63,12 @@ class SourceQueue:
     def __init__(self, client: "SQSClient") -> None:
         self._client = client
 
-    def delete(self, record: "SQSRecord") -> None:
+    def delete(self, record: Record) -> None:
         """Delete a message that was handled, so that it does not come back if the function dies of another one."""
         with suppress(*AwsError):
             self._client.delete_message(QueueUrl=record.queue_url, ReceiptHandle=record.receipt_handle)
 
-    def send_again(self, record: "SQSRecord", seconds: int, since: datetime | None = None) -> None:
+    def send_again(self, record: Record, seconds: int, since: datetime | None = None) -> None:
         """Send a message again, to be received after so many seconds, and delete it; this receive is no try.
 
         `since` is when it began to fail, None if it did not fail.
@@ -96,7 +91,7 @@ class SourceQueue:
             )
         self.delete(record)
 
-    def put_back(self, record: "SQSRecord", place: int) -> None:
+    def put_back(self, record: Record, place: int) -> None:
         """Let a message that was not tried come back soon, one second after that before it in the batch.
 
         Raises:
@@ -104,7 +99,7 @@ class SourceQueue:
         """
         self.send_again(record, _PUT_BACK_SECONDS + place)
 
-    def set_apart(self, records: "Sequence[SQSRecord]", visibility_seconds: int) -> None:
+    def set_apart(self, records: Sequence[Record], visibility_seconds: int) -> None:
         """Let each message come back at a time of its own after the visibility time-out, should the function die."""
         seconds = {
             index: visibility_seconds + index * _APART_SECONDS + spread_of(record) % _APART_SECONDS
@@ -112,7 +107,7 @@ class SourceQueue:
         }
         self._change_visibility(records, seconds)
 
-    def _change_visibility(self, records: "Sequence[SQSRecord]", seconds: Mapping[int, int]) -> None:
+    def _change_visibility(self, records: Sequence[Record], seconds: Mapping[int, int]) -> None:
         with suppress(*AwsError):
             self._client.change_message_visibility_batch(
                 QueueUrl=records[0].queue_url,

@@ -6,12 +6,13 @@ Source: "kubeconfig (v1)" of the Kubernetes reference. No message and no repr ha
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 from relaunch.adapters.core_schema import PlainYamlError, read_plain
+from relaunch.core.records import dataclass
 from relaunch.ports import NotGrantedError
 
 # Of its characters most are base64, which is scanned fast.

@@ -6,7 +6,6 @@ stay the text that the server writes (`400`, `15Gi`, `500m`).
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, TypeVar
 
@@ -14,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 
 from relaunch.adapters.validation import Words
+from relaunch.core.records import dataclass
 
 Value = TypeVar("Value")
 # The start of a container that never ran is that of 1970 (observation.py).
