@@ -260,7 +260,7 @@ def _render_explanation(
         table.add_row("Jobs waiting", Text(str(waiting)))
     if not job.state.is_final and (stop_timeout := find_stop_timeout(job.definition, job.revision)):
         table.add_row("When stopped", Text(str(stop_timeout)))
-    _add_rows(table, "You could", explanation.advice)
+    _add_rows(table, "Advice", explanation.advice)
     return table
 
 

@@ -134,7 +134,11 @@ def test_ctrl_c_leaves_the_job_running_and_says_so(relaunch, session):
 def test_a_family_without_a_revision_makes_a_job_that_failed(relaunch, session):
     session.deps.definitions.save_definition(make_definition(task_definition="missing"))
 
-    assert relaunch("submit", "resnet").exit_code == 1
+    failed = relaunch("submit", "resnet")
+
+    assert failed.exit_code == 1
+    assert f"relaunch: {failed.stdout.strip()} is FAILED: the family missing" in failed.stderr
+    assert "mend what the reason names, then `relaunch retry`" in failed.stderr
 
 
 def test_a_key_of_other_inputs_is_a_wrong_usage(relaunch, session):
