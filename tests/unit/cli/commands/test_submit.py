@@ -127,7 +127,7 @@ def test_ctrl_c_leaves_the_job_running_and_says_so(relaunch, session):
     result = relaunch("submit", "resnet", "--wait")
 
     assert result.exit_code == 130
-    assert "the job keeps running" in result.stderr
+    assert "the job goes on: it is WAITING" in result.stderr
     assert not only_job(session).state.is_final
 
 
