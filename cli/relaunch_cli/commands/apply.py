@@ -292,7 +292,7 @@ def _check_watched(definitions: "Sequence[JobDefinition]", connection: "Connecti
     bad = [each for each in checks if each.verdict is Verdict.PROBLEM]
     for each in bad:
         echo(f"{each.name}: {each.text}", err=True)
-        echo(f"    {each.to_do}", err=True)
+        echo(f"    {each.to_do}", err=True, is_whole=True)
     if bad:
         count = f"{len(bad)} trigger{'s' if len(bad) > 1 else ''}"
         hint = "mend it with the commands above, or register all the same with --unchecked"

@@ -33,7 +33,7 @@ def cancel(
     A running task receives SIGTERM and has time to save a checkpoint; the job is not launched again. No job is
     cancelled if one of them does not exist. The timeline names who cancelled.
     """
-    from relaunch_cli.views.screen import print_json, print_text, progress
+    from relaunch_cli.views.screen import print_json, print_result, progress
 
     if LATEST in jobs:
         raise CommandError("`cancel` takes no `-`: the newest job may be somebody else's", "name the job")
@@ -48,7 +48,7 @@ def cancel(
         documents = [_document(before, after, deps) for before, after in cancelled]
         print_json(documents[0] if len(found) == len(documents) == 1 else {"jobs": documents})
     for before, after in [] if as_json else cancelled:
-        print_text(_describe(before, after))
+        print_result(_describe(before, after))
     if failed:
         _raise(failed, len(found))
 

@@ -23,12 +23,12 @@ def uninstall(
     Buckets, images and the jobs table are kept; it says how each is deleted. Again, it goes on where it failed.
     """
     from relaunch_cli.aws.account import AwsAccount
-    from relaunch_cli.deployment.interruption import says_how_to_go_on
+    from relaunch_cli.deployment.interruption import is_wanted, says_how_to_go_on
     from relaunch_cli.deployment.kept import find_kept
     from relaunch_cli.deployment.refusals import RefusedError
     from relaunch_cli.deployment.uninstallation import Uninstallation, is_complete
-    from relaunch_cli.views.deployment import describe_kept, kept_json, render_removal
-    from relaunch_cli.views.screen import can_ask, print_json, print_note, print_result, print_text
+    from relaunch_cli.views.deployment import kept_json, render_kept, render_removal
+    from relaunch_cli.views.screen import can_ask, print_json, print_note, print_result
 
     account = AwsAccount()
     removal = Uninstallation(stack, account.client, print_note, time.sleep)
@@ -46,7 +46,7 @@ def uninstall(
         raise RefusedError(
             "nobody can be asked here, and nothing was removed: add --yes to remove it without a question"
         )
-    if not (is_confirmed or typer.confirm(f"Cancel its jobs and remove {stack}?", err=True)):
+    if not (is_confirmed or is_wanted(f"Cancel its jobs and remove {stack}?")):
         raise RefusedError("nothing was removed", exit_codes.CANCELLED)
     with says_how_to_go_on(print_note):
         if any(each.name == stack and is_complete(each) for each in found):
@@ -56,4 +56,4 @@ def uninstall(
     if as_json:
         print_json(kept_json(found, kept))
     else:
-        print_text(describe_kept(kept))
+        print_result(render_kept(kept))

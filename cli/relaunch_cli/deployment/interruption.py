@@ -6,6 +6,15 @@ from contextlib import contextmanager
 import typer
 
 
+def is_wanted(question: str) -> bool:
+    """Ask at the terminal; Ctrl-C, and the end of input, are a no."""
+    try:
+        return typer.confirm(question, err=True)
+    except typer.Abort:
+        typer.echo(err=True)  # what follows stands below the question
+        return False
+
+
 @contextmanager
 def says_how_to_go_on(tell: Callable[[str], None]) -> Iterator[None]:
     """Tell somebody who ends a deployment or a removal by Ctrl-C, also at a question, what becomes of it."""
