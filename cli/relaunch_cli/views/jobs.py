@@ -142,15 +142,14 @@ def _attempts(attempts: Sequence[Attempt], now: datetime) -> list[RenderableType
     for attempt in attempts:
         offering = attempt.placement.offering
         started = attempt.started_at
-        stop = attempt.stop
-        ran = format_duration((stop.at if stop else now) - started) if started else "-"
+        ran = attempt.run_time(now)
         table.add_row(
             str(attempt.number),
             format_machine(offering),
             attempt.zone or offering.zone or "?",
             format_attempt_price(attempt),
             format_time(started, now) if started else "-",
-            ran,
+            "-" if ran is None else format_duration(ran),
             _ending(attempt),
         )
     return [Text(), table]
