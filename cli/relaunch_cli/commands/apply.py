@@ -85,7 +85,7 @@ def apply(  # noqa: PLR0913 - a command has the options it has
     removed = [each.before for each in changes if each.change is Change.REMOVED and each.before]
     schedules = _schedules_of([*definitions, *(each.definition for each in registered)], connection)
     sources = _plan_sources([*definitions, *unlisted], connection, schedules)
-    _note_plans(plans, connection)
+    _note_plans(plans, file, connection)
     _note_owners(changes, unlisted if prune else ())
     if not is_dry_run:
         _confirm_removal(removed, is_sure=is_sure)
@@ -189,13 +189,17 @@ def _compare(
         raise CommandError(message, hint) from error
 
 
-def _note_plans(plans: "Sequence[Plan]", connection: "Connection") -> None:
+def _note_plans(plans: "Sequence[Plan]", file: Path, connection: "Connection") -> None:
     """Print what the plans of definitions have to say, and which receivers of notices there are not."""
+    from relaunch.core.selection.selection import explain_rejection
     from relaunch_cli.views.screen import print_note
 
     for plan in plans:
         for notice in plan.notices:
             print_note(f"{plan.definition.name}: {notice}")
+        if plan.selection is not None and (rejection := explain_rejection(plan.selection)):
+            why = f"`relaunch plan {file} --rejected` shows why each offering is left out"
+            print_note(f"{plan.definition.name}: a job would wait: {rejection}; {why}")
     _note_receivers([plan.definition for plan in plans], connection)
 
 
