@@ -79,7 +79,8 @@ class _Shown:
 def _look(deps: Dependencies, console: Console, shown: _Shown) -> Job:
     """Load a job, and print what is new in its timeline."""
     job = load_job(deps, shown.job_id)
-    shown.job_id, shown.state = job.job_id, job.state
+    shown.job_id = job.job_id
+    shown.state = job.state
     if job.version == shown.version:
         return job
     history = load_history(deps, job.job_id)

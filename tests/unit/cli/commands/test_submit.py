@@ -138,7 +138,7 @@ def test_a_family_without_a_revision_makes_a_job_that_failed(relaunch, session):
 
     assert failed.exit_code == 1
     assert f"relaunch: {failed.stdout.strip()} is FAILED: the family missing" in failed.stderr
-    assert "mend what the reason names, then `relaunch retry`" in failed.stderr
+    assert "correct what the reason names, then `relaunch retry`" in failed.stderr
 
 
 def test_a_key_of_other_inputs_is_a_wrong_usage(relaunch, session):

@@ -190,11 +190,11 @@ def test_a_failed_job_is_told_what_could_help(kind, advice):
     assert explain(failed, NOW).advice[0].startswith(advice)
 
 
-def test_a_job_that_failed_before_anything_started_is_told_what_to_mend():
+def test_a_job_that_failed_before_anything_started_says_what_helps():
     failed = make_job(state=JobState.FAILED, waiting=None, ended_at=NOW, reason="")
     without_image = replace(failed, reason="the image trainer:v1 of container main is not in ECR")
 
-    assert explain(failed, NOW).advice == ("mend what the reason names, then `relaunch retry`",)
+    assert explain(failed, NOW).advice == ("correct what the reason names, then `relaunch retry`",)
     assert explain(without_image, NOW).advice == (
         "push the image first, by the workflow that builds it or `docker push`; then `relaunch retry resnet-1f2e3d4c`",
     )

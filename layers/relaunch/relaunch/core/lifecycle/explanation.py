@@ -217,7 +217,7 @@ def _made_no_progress(job: Job) -> bool:
 _PUSH = "push the image first, by the workflow that builds it or `docker push`; then `relaunch retry {job_id}`"
 
 _END_ADVICE: Mapping[StopKind | None, str] = {
-    None: "mend what the reason names, then `relaunch retry`",
+    None: "correct what the reason names, then `relaunch retry`",
     StopKind.OUT_OF_MEMORY: "give the container more memory in the task definition, or the training smaller batches",
     StopKind.STARTS_NOWHERE: "see that the image, the command in it, and the secrets, volumes and log groups of the "
     "task definition exist",
