@@ -140,8 +140,9 @@ def _explain_port_error(error: BaseException) -> CommandError | None:
 
 
 def print_error(failure: CommandError) -> None:
-    """Print an error and its hint, a line each, to standard error."""
-    echo(f"relaunch: {failure.message}", err=True, fg="red")
+    """Print an error and its hint to standard error; an error of several lines says several things."""
+    for index, line in enumerate(failure.message.split("\n")):
+        echo(f"{'          ' if index else 'relaunch: '}{line}", err=True, fg="red")
     if failure.hint:
         echo(f"          {failure.hint}", err=True)
 

@@ -30,26 +30,26 @@ def exit_code_of(job: Job) -> int:
 
 
 def wait_for_job(job_id: str, connection: Connection) -> Job:
-    """Print a job's timeline and what it waits for until it ends; Ctrl-C leaves it running."""
+    """Print a job's timeline and what it waits for until it ends; Ctrl-C ends the wait alone."""
+    shown = _Shown(job_id)
     try:
         with progress("") as status:
-            return _wait(job_id, connection, stderr_console(), status)
+            return _wait(shown, connection, stderr_console(), status)
     except KeyboardInterrupt:
         # A line each: of two commands a terminal of 80 columns would break the second within the ID.
-        print_note("the job keeps running:")
-        print_note(f"  relaunch show {job_id}")
-        print_note(f"  relaunch cancel {job_id}")
+        if shown.state is not None:
+            print_note(f"the job goes on: it is {shown.state}")
+            print_note(f"  relaunch show {shown.job_id}")
+            print_note(f"  relaunch cancel {shown.job_id}")
         raise
 
 
-def _wait(job_id: str, connection: Connection, console: Console, status: Status | None) -> Job:
+def _wait(shown: "_Shown", connection: Connection, console: Console, status: Status | None) -> Job:
     deps = connection.deps
-    shown = _Shown()
     failures = 0
     while True:
         try:
-            job = _look(job_id, deps, console, shown)
-            job_id = job.job_id
+            job = _look(deps, console, shown)
             failures = 0
         except TransientError:
             failures += 1
@@ -65,15 +65,22 @@ def _wait(job_id: str, connection: Connection, console: Console, status: Status 
 
 @dataclass
 class _Shown:
-    """What is printed already: the number of entries of the timeline, and the version of the job that had them."""
+    """What is printed already: the number of entries of the timeline, and the version of the job that had them.
 
+    `job_id` is what the user gave until the job is found.
+    """
+
+    job_id: str
+    state: JobState | None = None
     entries: int = 0
     version: int = -1
 
 
-def _look(job_id: str, deps: Dependencies, console: Console, shown: _Shown) -> Job:
+def _look(deps: Dependencies, console: Console, shown: _Shown) -> Job:
     """Load a job, and print what is new in its timeline."""
-    job = load_job(deps, job_id)
+    job = load_job(deps, shown.job_id)
+    shown.job_id = job.job_id
+    shown.state = job.state
     if job.version == shown.version:
         return job
     history = load_history(deps, job.job_id)

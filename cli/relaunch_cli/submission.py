@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 import typer
 
 from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import JobState
+from relaunch.core.lifecycle.explanation import explain
 from relaunch.ports import Dependencies
 from relaunch.usecases.plan_jobs import check_bucket
 from relaunch.usecases.retry_job import CannotRetryError
@@ -17,7 +19,7 @@ from relaunch.usecases.submit_job import (
 )
 from relaunch_cli import exit_codes
 from relaunch_cli.aws.connected import Connection
-from relaunch_cli.errors import CommandError
+from relaunch_cli.errors import CommandError, print_error
 from relaunch_cli.job_progress import exit_code_of, wait_for_job
 from relaunch_cli.views.json_output.jobs import job_json
 from relaunch_cli.views.screen import print_json, print_note, print_text, progress
@@ -67,6 +69,9 @@ def finish(submission: Submission, job: Job, connection: Connection, *, is_await
         job = wait_for_job(job.job_id, connection)
     if as_json:
         print_json(job_json(job, deps.clock.now()))
+    if job.state in {JobState.FAILED, JobState.TIMED_OUT}:
+        advice = explain(job, deps.clock.now()).advice
+        print_error(CommandError(f"{job.job_id} is {job.state}: {job.reason}", "; ".join(advice)))
     if is_awaited or job.state.is_final:
         raise typer.Exit(exit_code_of(job))
 

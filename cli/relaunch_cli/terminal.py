@@ -38,8 +38,18 @@ def escape_json(text: str) -> str:
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def echo(text: str, *, err: bool = False, fg: str | None = None) -> None:
-    """Print one line, without colours where NO_COLOR asks for none (no-color.org)."""
+def echo(text: str, *, err: bool = False, fg: str | None = None, is_whole: bool = False) -> None:
+    """Print one line, without colours where NO_COLOR asks for none (no-color.org).
+
+    An error is wrapped at words in a terminal, unless it `is_whole`, as a command to copy is.
+    """
     line = one_line(text)
+    if err and not is_whole:
+        # Rich is slow to import, and most commands print no error.
+        from rich.console import Console  # noqa: PLC0415
+
+        from relaunch_cli.wrapping import wrap  # noqa: PLC0415 - imports Rich
+
+        line = wrap(line, Console(stderr=True))
     is_plain = fg is None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     typer.echo(line if is_plain else typer.style(line, fg=fg), err=err)

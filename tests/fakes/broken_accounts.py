@@ -256,7 +256,7 @@ BROKEN: dict[str, Broken] = {
     "no role of Spot": Broken(
         partial(_no_role_of, "spot.amazonaws.com"),
         "service-linked role of spot.amazonaws.com",
-        "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com",
+        "relaunch deploy, which makes it, or\naws iam create-service-linked-role --aws-service-name spot.amazonaws.com",
     ),
     "no role of ECS": Broken(
         partial(_no_role_of, "ecs.amazonaws.com"),

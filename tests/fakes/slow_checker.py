@@ -36,7 +36,7 @@ def is_good(
     machine = offering.instance_type
     demands = [machine.accelerator_manufacturer in {"NVIDIA", "AWS"}, machine.vcpus != 0]
     demands.append(bool(offering.capacity_provider) or offering.purchase in machine.usage_classes)
-    demands.append(bool(offering.capacity_provider) or machine.name[:3] not in {"p2.", "g2."})
+    demands.append(bool(offering.capacity_provider) or machine.name[:3] not in {"p2.", "g2.", "g7."})
     is_named = machine.name in definition.accelerator.instance_types
     demands.append(bool(offering.capacity_provider) or is_named or not machine.is_bare_metal)
     demands.append(revision is not None or machine.architecture == "x86_64")

@@ -384,9 +384,7 @@ class TestExplaining:
         second = story.submit_and_deliver(pushed(TWO))
         third = story.submit_and_deliver(pushed(THREE))
         story.settle()
-        assert explain(story.job(second), story.now).next_step == (
-            f"nothing: the job is CANCELLED, {replaced_by(third)}"
-        )
+        assert explain(story.job(second), story.now).next_step == (f"nothing, the job is over: {replaced_by(third)}")
 
 
 def test_an_image_that_comes_late_does_not_bring_back_a_replaced_job():

@@ -128,7 +128,7 @@ def test_failures_are_tried_again_after_a_growing_pause_until_they_are_too_many(
     assert pauses == [30, 60]
     assert (job.state, job.totals.failures) == (JobState.FAILED, 3)
     assert job.reason == (
-        "the program failed (exit code 1; Essential container in task exited); failure 3, and max_failures is 2"
+        "the program failed (exit code 1; Essential container in task exited); failure 3: max_failures allows 2"
     )
     assert story.attempt(job_id).number == 3
 

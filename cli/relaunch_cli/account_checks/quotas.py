@@ -69,7 +69,9 @@ def check_quotas(needs: Iterable[Need], granted: GrantedQuotas) -> Iterator[Chec
         smallest = min(known, key=lambda quota: need.machines[quota][1])
         yield from _once(checked, smallest, _too_small(smallest, need, granted))
     if not checked:
-        yield is_ok(_NAME, f"a machine within them for each of {len({need.definition for need in needs})} definitions")
+        names = {need.definition for need in needs}
+        whose = f"each of {len(names)} definitions" if len(names) > 1 else f"definition {needs[0].definition}"
+        yield is_ok(_NAME, f"a machine within them for {whose}")
 
 
 def _once(checked: set[str], quota: Quota, check: Check) -> Iterator[Check]:

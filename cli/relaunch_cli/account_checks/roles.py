@@ -81,4 +81,4 @@ def check_service_role(service: str, *, is_there: bool) -> Check:
         return is_ok(name, "it exists")
     without = "no spot machine can start" if service.startswith("spot") else "ECS cannot work in the account"
     create = f"aws iam create-service-linked-role --aws-service-name {service}"
-    return problem(name, f"it does not exist: {without}", create)
+    return problem(name, f"it does not exist: {without}", f"relaunch deploy, which makes it, or\n{create}")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from relaunch.core.checks import Check
+from relaunch.core.checks import Check, is_ok
 from relaunch.core.definitions.checkpoint_bucket import CheckpointGrants
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.triggers.schedules import has_schedules
@@ -27,6 +27,7 @@ from relaunch_cli.account_readers.ram_trust import check_ram_trust
 from relaunch_cli.account_readers.stack_roles import check_stack_roles
 
 _AT_ONCE = 6
+_NONE_REGISTERED = "none is registered: `relaunch init` writes one in a repository, `relaunch apply` registers it"
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,9 @@ def parts_of_definitions(region: str, access: StackAccess, registered: Registere
         Part("vCPU quotas", lambda: account.check_ec2_quotas(needs, calls)),
         Part("job definitions", lambda: definitions.check_plans(plans, grants, calls)),
     ]
+    if not named:
+        # What is asked of definitions is right of none, and says little of an account that is new.
+        of_plans = [Part("job definitions", lambda: iter((is_ok("job definitions", _NONE_REGISTERED),)))]
     of_named = [
         Part("checkpoint buckets", lambda: definitions.check_checkpoint_buckets(named, region, of_buckets, calls)),
         *parts_of_triggers(named, access.outputs, calls),

@@ -236,9 +236,11 @@ class AwsConnection:
             # CloudFormation answers ValidationError for a stack that is not there (DescribeStacks, "Errors").
             if error.response["Error"]["Code"] != "ValidationError":
                 raise
-            hint = "name it with --stack or RELAUNCH_STACK, and check AWS_REGION and AWS_PROFILE"
+            name_it = "name yours with --stack or RELAUNCH_STACK, and check AWS_REGION and AWS_PROFILE"
             raise NotConnectedError(
-                f"there is no stack {self._stack!r} in {self._session.region_name}", hint, exit_codes.NOT_FOUND
+                f"there is no stack {self._stack!r} in {self._session.region_name}",
+                f"`relaunch deploy` makes one; {name_it}",
+                exit_codes.NOT_FOUND,
             ) from error
         stack = answer["Stacks"][0]
         # Its table outlives it: a job that is written there now is seen by nobody.

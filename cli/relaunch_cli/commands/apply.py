@@ -7,6 +7,7 @@ import typer
 
 from relaunch.adapters.definition_file.parser import problem_mark
 from relaunch.core.checks import Verdict
+from relaunch.core.selection.selection import explain_rejection
 from relaunch.core.triggers.schedules import has_schedules
 from relaunch.ports import PortError
 from relaunch.usecases.arrange_schedules import add_schedules, are_left_behind, plan_schedules, settle_schedules
@@ -108,7 +109,7 @@ def apply(  # noqa: PLR0913 - a command has the options it has
     removed = [each.before for each in changes if each.change is Change.REMOVED and each.before]
     schedules = _schedules_of([*definitions, *(each.definition for each in registered)], connection)
     sources = _plan_sources([*definitions, *unlisted], connection, schedules)
-    _note_plans(plans, connection)
+    _note_plans(plans, file, connection)
     _note_owners(changes, unlisted if prune else ())
     if not is_dry_run:
         _confirm_removal(removed, is_sure=is_sure)
@@ -195,11 +196,14 @@ def _compare(
         raise CommandError(message, hint) from error
 
 
-def _note_plans(plans: "Sequence[Plan]", connection: "Connection") -> None:
+def _note_plans(plans: "Sequence[Plan]", file: Path, connection: "Connection") -> None:
     """Print what the plans of definitions have to say, and which receivers of notices there are not."""
     for plan in plans:
         for notice in plan.notices:
             print_note(f"{plan.definition.name}: {notice}")
+        if plan.selection is not None and (rejection := explain_rejection(plan.selection)):
+            why = f"`relaunch plan {file} --rejected` shows why each offering is left out"
+            print_note(f"{plan.definition.name}: a job would wait: {rejection}; {why}")
     _note_receivers([plan.definition for plan in plans], connection)
 
 
@@ -282,7 +286,7 @@ def _check_watched(definitions: "Sequence[JobDefinition]", connection: "Connecti
     bad = [each for each in checks if each.verdict is Verdict.PROBLEM]
     for each in bad:
         echo(f"{each.name}: {each.text}", err=True)
-        echo(f"    {each.to_do}", err=True)
+        echo(f"    {each.to_do}", err=True, is_whole=True)
     if bad:
         count = f"{len(bad)} trigger{'s' if len(bad) > 1 else ''}"
         hint = "mend it with the commands above, or register all the same with --unchecked"

@@ -12,7 +12,7 @@ from relaunch_cli.lookup import LATEST, connect, load_job
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
 from relaunch_cli.terminal import echo
 from relaunch_cli.views.json_output.jobs import job_json
-from relaunch_cli.views.screen import print_json, print_note, print_text, progress
+from relaunch_cli.views.screen import print_json, print_note, print_result, progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +50,7 @@ def cancel(
         documents = [_document(before, after, deps) for before, after in cancelled]
         print_json(documents[0] if len(found) == len(documents) == 1 else {"jobs": documents})
     for before, after in [] if as_json else cancelled:
-        print_text(_describe(before, after))
+        print_result(_describe(before, after))
     if failed:
         _raise(failed, len(found))
 

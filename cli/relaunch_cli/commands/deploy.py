@@ -11,7 +11,7 @@ from relaunch_cli.deployment.application import SamDeploy
 from relaunch_cli.deployment.deployment import Deployment, survey
 from relaunch_cli.deployment.function_environment import check_environments, expected_values
 from relaunch_cli.deployment.github_repository import find_repository_ids
-from relaunch_cli.deployment.interruption import says_how_to_go_on
+from relaunch_cli.deployment.interruption import is_wanted, says_how_to_go_on
 from relaunch_cli.deployment.named_parameters import read_changes, read_named
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.source import find_source
@@ -69,7 +69,7 @@ def deploy(  # noqa: PLR0913 - a command has the options it has
     def confirm(question: str) -> bool:
         return is_confirmed or typer.confirm(question, err=True)
 
-    if not confirm(f"Deploy {stack}?"):
+    if not (is_confirmed or is_wanted(f"Deploy {stack}?")):
         raise RefusedError("nothing was deployed", exit_codes.CANCELLED)
     sam = SamDeploy(clone, account.region, print_note)
     with says_how_to_go_on(print_note):

@@ -17,6 +17,7 @@ from relaunch_cli.deployment.github_stacks import (
     plan_access,
     repository_of,
 )
+from relaunch_cli.deployment.interruption import is_wanted
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.source import find_source
 from relaunch_cli.deployment.uninstallation import Uninstallation
@@ -59,7 +60,7 @@ def add(  # noqa: PLR0913 - a command has the options it has
         raise RefusedError("nobody can be asked here, and nothing was deployed: add --yes to deploy without a question")
 
     def confirm(question: str) -> bool:
-        return is_confirmed or typer.confirm(question, err=True)
+        return is_confirmed or is_wanted(question)
 
     change_sets = ChangeSets(account.client("cloudformation"), confirm, print_note)
     made = deploy_access(plan, template, account.client("iam"), change_sets)
@@ -103,7 +104,7 @@ def remove(
         raise RefusedError(
             "nobody can be asked here, and nothing was removed: add --yes to remove it without a question"
         )
-    if not (is_confirmed or typer.confirm(f"Delete the stack {gone.name} with the roles of {repository}?", err=True)):
+    if not (is_confirmed or is_wanted(f"Delete the stack {gone.name} with the roles of {repository}?")):
         raise RefusedError("nothing was removed", exit_codes.CANCELLED)
     Uninstallation(stack, account.client, print_note, time.sleep).delete([gone])
     if as_json:

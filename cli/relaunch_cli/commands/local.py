@@ -152,7 +152,7 @@ def _running_instance(job_id: str, attempt: "Attempt") -> str:
     """
     instance_id = attempt.instance_id or attempt.placement.instance_id
     if attempt.stop is not None or not instance_id:
-        hint = f"`relaunch explain {job_id}` says what it waits for"
+        hint = f"`relaunch show {job_id}` says how its attempts ended, and what it waits for"
         raise CommandError(f"{job_id} has no task on an instance now", hint, exit_codes.NOT_FOUND)
     return instance_id
 

@@ -68,7 +68,7 @@ def retry(  # noqa: PLR0913 - a command has the options it has
     JOB's inputs, and the image that JOB's trigger named, and runs the definition as it is registered now, with the
     newest revision.
 
-    With --wait, Ctrl-C leaves the job running; the exit code is 1 if the job failed and 130 if it was cancelled.
+    With --wait, Ctrl-C ends the wait, not the job; the exit code is 1 if the job failed and 130 if it was cancelled.
     """
     check_key(key)
     connection = connect(context, stack)

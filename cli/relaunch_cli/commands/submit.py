@@ -48,7 +48,7 @@ def submit(  # noqa: PLR0913 - a command has the options it has
 ) -> None:
     """Submit a job and print its ID.
 
-    With --wait, Ctrl-C leaves the job running; the exit code is 1 if the job failed and 130 if it was cancelled.
+    With --wait, Ctrl-C ends the wait, not the job; the exit code is 1 if the job failed and 130 if it was cancelled.
     """
     check_key(key)
     connection = connect(context, stack)

@@ -7,15 +7,15 @@ import typer
 
 from relaunch_cli import exit_codes
 from relaunch_cli.aws.account import AwsAccount
-from relaunch_cli.deployment.interruption import says_how_to_go_on
+from relaunch_cli.deployment.interruption import is_wanted, says_how_to_go_on
 from relaunch_cli.deployment.kept import find_kept
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.uninstallation import Uninstallation, is_complete
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
-from relaunch_cli.views.deployment import describe_kept, kept_json, render_removal
-from relaunch_cli.views.screen import can_ask, print_json, print_note, print_result, print_text
+from relaunch_cli.views.deployment import kept_json, render_kept, render_removal
+from relaunch_cli.views.screen import can_ask, print_json, print_note, print_result
 
 
 def uninstall(
@@ -45,7 +45,7 @@ def uninstall(
         raise RefusedError(
             "nobody can be asked here, and nothing was removed: add --yes to remove it without a question"
         )
-    if not (is_confirmed or typer.confirm(f"Cancel its jobs and remove {stack}?", err=True)):
+    if not (is_confirmed or is_wanted(f"Cancel its jobs and remove {stack}?")):
         raise RefusedError("nothing was removed", exit_codes.CANCELLED)
     with says_how_to_go_on(print_note):
         if any(each.name == stack and is_complete(each) for each in found):
@@ -55,4 +55,4 @@ def uninstall(
     if as_json:
         print_json(kept_json(found, kept))
     else:
-        print_text(describe_kept(kept))
+        print_result(render_kept(kept))

@@ -13,7 +13,7 @@ def wait(context: typer.Context, job: JobId, *, as_json: Json = False, stack: St
     """Wait until a job has ended, and show its progress.
 
     The exit code is 0 if the job succeeded, 1 if it failed or timed out, and 130 if it was cancelled, or on Ctrl-C,
-    which leaves the job running.
+    which ends the wait, not the job.
     """
     connection = connect(context, stack)
     ended = wait_for_job(job, connection)

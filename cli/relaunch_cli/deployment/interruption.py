@@ -5,6 +5,17 @@ from contextlib import contextmanager
 
 import typer
 
+from relaunch_cli.terminal import echo
+
+
+def is_wanted(question: str) -> bool:
+    """Ask at the terminal; Ctrl-C, and the end of input, are a no."""
+    try:
+        return typer.confirm(question, err=True)
+    except typer.Abort:
+        echo("", err=True)  # what follows stands below the question
+        return False
+
 
 @contextmanager
 def says_how_to_go_on(tell: Callable[[str], None]) -> Iterator[None]:

@@ -118,7 +118,7 @@ def _way(switch: str, application: Mapping[str, str], machines: Mapping[str, str
 
 
 def check_most(given: Mapping[str, str], before: Mapping[str, str]) -> None:
-    """Check that the number of machines is none of earlier releases: 0 meant no limit, and reads as no machines.
+    """Check that the number of machines is not 0, which some take for no machines, and others for no limit.
 
     `before` are the parameters of the application that exists.
 
@@ -129,8 +129,7 @@ def check_most(given: Mapping[str, str], before: Mapping[str, str]) -> None:
         return
     whose = "" if MOST in given else "the stack has "
     raise RefusedError(
-        f"{whose}{MOST}=0, which meant no limit: did you mean {MOST}=unlimited, a number from 1 on, or {SWITCH}=off "
-        "for no machines?"
+        f"{whose}{MOST}=0: did you mean {MOST}=unlimited, a number from 1 on, or {SWITCH}=off for no machines?"
     )
 
 

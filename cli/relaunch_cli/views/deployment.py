@@ -55,7 +55,7 @@ def render_end(plan: Survey, requests: QuotaRequests) -> RenderableType:
     if plan.is_new:
         parts.append(Text(f"Next, in the repository of your training: relaunch init{stack}"))
     else:
-        parts.append(Text(f"Whether all is well says: relaunch doctor{stack}"))
+        parts.append(Text(f"Whether all is well: relaunch doctor{stack}"))
     return Group(*parts)
 
 
@@ -227,9 +227,14 @@ def render_removal(found: Sequence[Stack], kept: Sequence[Kept], account: str, r
     )
 
 
-def describe_kept(kept: Sequence[Kept]) -> str:
+def render_kept(kept: Sequence[Kept]) -> RenderableType:
     """Return what is left in the account, why, and how it is deleted; names and commands are whole, to be copied."""
-    return "\n".join(["Removed, but for:", *(f"- {each.what}: {each.why}\n    {each.command}" for each in kept)])
+    parts = [Text("Removed, but for:")]
+    for each in kept:
+        parts.append(Text(f"- {each.what}: {each.why}"))
+        # Whole, so that it can be copied.
+        parts.append(Text(f"    {each.command}", no_wrap=True, overflow="ignore"))
+    return Group(*parts)
 
 
 def kept_json(found: Sequence[Stack], kept: Sequence[Kept]) -> Mapping[str, Any]:

@@ -110,15 +110,14 @@ def _attempts(attempts: Sequence[Attempt], now: datetime) -> list[RenderableType
     for attempt in attempts:
         offering = attempt.placement.offering
         started = attempt.started_at
-        stop = attempt.stop
-        ran = format_duration((stop.at if stop else now) - started) if started else "-"
+        ran = attempt.run_time(now)
         table.add_row(
             str(attempt.number),
             format_machine(offering),
             attempt.zone or offering.zone or "?",
             format_attempt_price(attempt),
             format_time(started, now) if started else "-",
-            ran,
+            "-" if ran is None else format_duration(ran),
             _ending(attempt),
         )
     return [Text(), table]
@@ -223,7 +222,7 @@ def _render_explanation(
         table.add_row("Jobs waiting", Text(str(waiting)))
     if not job.state.is_final and (stop_timeout := find_stop_timeout(job.definition, job.revision)):
         table.add_row("When stopped", Text(str(stop_timeout)))
-    _add_rows(table, "You could", explanation.advice)
+    _add_rows(table, "Advice", explanation.advice)
     return table
 
 

@@ -210,7 +210,7 @@ def _describe_prices(basis: PlanBasis, *, is_marked: bool) -> str:
     text = describe_prices(basis.origins, basis.at)
     if basis.price_region:
         marks = f", and ~ marks those of {basis.price_region} in their place" if is_marked else ""
-        text += f"; this region's own are not known{marks}"
+        text += f"; this region's own on-demand prices are not known{marks}"
     if text and basis.lacks_spot_prices:
         text += "; spot prices are not known" + ("" if basis.price_region else ": they are at most those (<=)")
     if missing := " and ".join(part.label for part in basis.missing):

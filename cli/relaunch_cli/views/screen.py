@@ -16,6 +16,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from relaunch_cli.terminal import escape_json, harmless
+from relaunch_cli.wrapping import wrap
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -82,8 +83,9 @@ def print_json(document: object, *, indent: int | None = 2) -> None:
 
 
 def print_note(text: str) -> None:
-    """Print a note to standard error."""
-    stderr_console().print(Text(text, style="dim"), soft_wrap=True)
+    """Print a note to standard error, wrapped at words where that is a terminal."""
+    console = stderr_console()
+    console.print(Text(wrap(text, console), style="dim"), soft_wrap=True)
 
 
 @contextmanager

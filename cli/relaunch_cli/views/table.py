@@ -4,23 +4,21 @@ IDs, names and numbers are never wrapped or cut. A terminal that is too narrow l
 first, and wraps prose. In a pipe each record is one line with all columns, for awk and grep, as kubectl and gh do it.
 """
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from relaunch_cli.terminal import one_line
+from relaunch_cli.wrapping import find_breaks
 
 Cell = str | Text
 _GAP = 2
 # Prose that has less room than this is put below its record.
 _NARROWEST_PROSE = 24
 _INDENT = 4
-_WORD = re.compile(r"\S+\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +159,5 @@ def _total(columns: Sequence[_Column]) -> int:
 
 def _wrapped(prose: Text, start: int, width: int) -> list[Text]:
     """Return prose in lines that begin at a column; words longer than a line stay whole, so that they can be copied."""
-    room = max(width - start, 1)
-    breaks = []
-    line_width = 0
-    for word in _WORD.finditer(prose.plain):
-        if line_width and line_width + cell_len(word[0].rstrip()) > room:
-            breaks.append(word.start())
-            line_width = 0
-        line_width += cell_len(word[0])
+    breaks = find_breaks(prose.plain, max(width - start, 1))
     return [Text(" " * start).append_text(line) for line in prose.divide(breaks) if line.plain.strip()]

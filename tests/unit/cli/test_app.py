@@ -30,6 +30,7 @@ IMPORTS_IN_FUNCTIONS = {
     "main.py": 1,
     "options.py": 1,
     "planning.py": 4,
+    "terminal.py": 2,
     "value_completions.py": 10,
     "views/plan.py": 1,
     "views/screen.py": 1,

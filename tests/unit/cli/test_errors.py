@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from relaunch.ports import NoActiveRevisionError, PermanentError, StaleWriteError, TransientError
 from relaunch_cli.app import app
-from relaunch_cli.errors import CommandError, explain_error, reports_errors
+from relaunch_cli.errors import CommandError, explain_error, print_error, reports_errors
 
 
 def client_error(code: str) -> boto.ClientError:
@@ -92,6 +92,14 @@ def test_errors_are_red_unless_the_environment_wants_no_colours(environment, sta
     assert result.exit_code == 2
     assert result.stderr.startswith(start)
     assert ("\x1b" in result.stderr) is start.startswith("\x1b")
+
+
+def test_an_error_of_several_lines_has_them_all_below_its_first(capsys):
+    print_error(CommandError("A=1 is not allowed\nB=2 is not allowed", "name others"))
+
+    *lines, hint = capsys.readouterr().err.splitlines()
+    assert lines == ["relaunch: A=1 is not allowed", "          B=2 is not allowed"]
+    assert hint == "          name others"
 
 
 def test_a_question_that_is_left_ends_as_ctrl_c_does():

@@ -16,7 +16,7 @@ from relaunch.core.launches.derived_revision import (
 )
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.records import dataclass
-from relaunch.core.revisions.images import FoundImage, ImagePin, describe_pin, plan_pins
+from relaunch.core.revisions.images import NOT_IN_ECR, FoundImage, ImagePin, describe_pin, plan_pins
 from relaunch.core.revisions.revision import Revision, find_stop_timeout, main_container, runs_torchrun
 from relaunch.core.selection.neuron_devices import (
     NeuronClaim,
@@ -164,7 +164,7 @@ def pin_images(revision: Revision, wanted: WantedImage | None, images: ImageSour
         found = known.found if known else _look_up(pin, images)
         if found is None:
             name = pin.image.at(pin.image.digest) if pin.image.digest else f"{pin.image.registry}/{pin.image}"
-            return PinnedImages(problem=f"the image {name} of container {pin.container} is not in ECR")
+            return PinnedImages(problem=f"the image {name} of container {pin.container} {NOT_IN_ECR}")
         looked_up.append((pin, found))
     return PinnedImages(
         {pin.container: pin.image.at(it.digest) for pin, it in looked_up if it.digest and not pin.image.digest},

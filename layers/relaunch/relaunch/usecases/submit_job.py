@@ -16,7 +16,7 @@ from relaunch.core.lifecycle.metrics import Metric, MetricDatum, acceptance_metr
 from relaunch.core.lifecycle.waiting import IMAGE_POLL_INTERVAL
 from relaunch.core.offerings.instance_types import nearest_names
 from relaunch.core.records import dataclass
-from relaunch.core.revisions.images import FoundImage, with_platforms
+from relaunch.core.revisions.images import NOT_IN_ECR, FoundImage, with_platforms
 from relaunch.core.revisions.revision import Revision, family_problem, revision_problem
 from relaunch.core.selection.requirements import container_problem
 from relaunch.core.triggers.dispatch_rate import TooManyStarts, admit_dispatch
@@ -342,7 +342,7 @@ def _missing_image(matched: Match, wanted: WantedImage | None) -> str:
     """Return that the image is missing which a request names; an event of GitHub waits for its image."""
     if wanted is None or wanted.found is not None or matched.image_timeout is not None:
         return ""
-    return f"the image {wanted.repository}:{wanted.tag} is not in ECR: push it first"
+    return f"the image {wanted.repository}:{wanted.tag} {NOT_IN_ECR}: push it first"
 
 
 def _pushed_image(event: ImagePushed, deps: SubmitDependencies) -> FoundImage:

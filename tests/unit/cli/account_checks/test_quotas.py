@@ -20,7 +20,7 @@ def check(*needs: Need, vcpus: dict[str, float], requested: dict[str, float] | N
 def test_one_quota_with_room_is_enough() -> None:
     (found,) = check(EITHER, vcpus={"L-DB2E81BA": 4, "L-417A185B": 0})
 
-    assert found.verdict is Verdict.OK
+    assert (found.verdict, found.text) == (Verdict.OK, "a machine within them for definition resnet")
 
 
 def test_the_quota_of_the_smallest_machine_is_the_one_to_request() -> None:

@@ -21,7 +21,7 @@ def test_a_missing_stack_is_named_with_its_region():
 
     assert result.exit_code == 3
     assert "there is no stack 'other' in us-east-1" in result.stderr
-    assert "RELAUNCH_STACK" in result.stderr
+    assert "`relaunch deploy` makes one; name yours with --stack or RELAUNCH_STACK" in result.stderr
 
 
 @pytest.mark.usefixtures("_credentials")

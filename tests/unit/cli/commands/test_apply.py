@@ -221,6 +221,8 @@ def test_a_definition_that_is_only_too_dear_right_now_is_registered(relaunch, se
 
     assert result.exit_code == 0
     assert "nothing right now" in result.stdout
+    assert "bert: a job would wait: nothing is available right now: price-cap removed the last" in result.stderr
+    assert f"`relaunch plan {file} --rejected` shows why" in result.stderr
 
 
 def test_a_family_without_an_active_revision_is_refused(relaunch, file):

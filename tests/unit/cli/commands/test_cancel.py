@@ -112,3 +112,13 @@ def test_the_newest_job_is_not_cancelled_by_a_dash(relaunch, session):
 
     assert relaunch("cancel", "-").exit_code == 2
     assert session.jobs.job(job_id).state == "WAITING"
+
+
+def test_what_becomes_of_a_job_is_wrapped_at_words(relaunch, session):
+    job_id = session.submit()
+    session.run(session.launch(job_id))
+
+    lines = relaunch("cancel", job_id, columns=60).stdout.splitlines()
+
+    assert max(map(len, lines)) <= 60
+    assert lines[-1].endswith("the job is CANCELLED")

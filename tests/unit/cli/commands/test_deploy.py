@@ -32,19 +32,22 @@ def _terminal(_credentials, monkeypatch):
         yield
 
 
-def test_a_no_deploys_nothing(monkeypatch):
+# Without an answer the input ends, which typer takes as it takes Ctrl-C.
+@pytest.mark.parametrize("answer", ["n\n", ""])
+def test_a_no_deploys_nothing(monkeypatch, answer):
     monkeypatch.setattr("relaunch_cli.commands.deploy.survey", lambda *_: SURVEY)
 
-    result = invoke("deploy", answer="n\n")
+    result = invoke("deploy", answer=answer)
 
     assert result.exit_code == exit_codes.CANCELLED
     assert "relaunch: nothing was deployed" in result.stderr
 
 
-def test_a_no_removes_nothing():
+@pytest.mark.parametrize("answer", ["n\n", ""])
+def test_a_no_removes_nothing(answer):
     create_stack("relaunch", STACK_OUTPUTS)
 
-    result = invoke("uninstall", answer="n\n")
+    result = invoke("uninstall", answer=answer)
 
     assert result.exit_code == exit_codes.CANCELLED
     assert "relaunch: nothing was removed" in result.stderr

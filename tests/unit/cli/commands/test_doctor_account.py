@@ -130,6 +130,18 @@ def test_of_definitions_that_cannot_be_read_nothing_follows(bed: AccountBed) -> 
     assert {"vCPU quotas", "rules of triggers"}.isdisjoint(names(result, "ok"))
 
 
+def test_without_a_definition_it_is_said_how_to_register_one(bed: AccountBed) -> None:
+    definitions = bed.connection.deps.definitions
+    for each in definitions.list_definitions():
+        definitions.delete_definition(each.name)
+
+    checks = {each["name"]: each for each in look(bed).document["checks"]}
+
+    assert checks["job definitions"]["text"].startswith("none is registered: `relaunch init` writes one")
+    assert checks["job definitions"]["verdict"] == "ok"
+    assert "vCPU quotas" not in checks
+
+
 def test_definitions_that_cannot_be_planned_still_have_buckets(bed: AccountBed) -> None:
     bed.throttled.add("ecs:DescribeTaskDefinition")
 

@@ -77,7 +77,7 @@ def test_explain_lists_what_the_owner_of_a_waiting_job_can_change(relaunch, sess
     document = relaunch("explain", waiting, "--json").document
 
     assert "Waits for a free slot: definition resnet has no free slot of its 1" in text
-    assert "You could cancel a job that is not needed" in text
+    assert "Advice cancel a job that is not needed" in text
     # Nothing happens then at the latest: it is only looked at again.
     assert "Looked at by" in text
     assert "At the latest" not in text
@@ -103,7 +103,8 @@ def test_explain_names_its_own_option_for_all_rejections(relaunch, session):
 
     assert "5 more for other reasons of this filter: see --full" in shown
     assert "--all" not in shown
-    assert "You could raise max_price_per_hour, which is 0.01 USD raise the stack's own cap, MaxPricePerHour" in shown
+    assert "Advice raise max_price_per_hour, which is 0.01 USD cancel the job, change the definition" in shown
+    assert "MaxPricePerHour" not in shown
 
 
 def shown(of: JobHistory) -> str:

@@ -74,6 +74,7 @@ def test_a_job_without_a_task_on_an_instance_cannot_lose_it(relaunch, session, r
         (waiting, "was not launched yet"),
         (placed, "has no task on an instance now"),
         (running, "has no task on an instance now"),
+        (running, f"`relaunch show {running}` says how its attempts ended"),
         ("resnet-0", "there is no job 'resnet-0'"),
     ):
         result = relaunch("local", fault, job_id)

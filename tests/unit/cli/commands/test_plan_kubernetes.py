@@ -43,7 +43,7 @@ def test_a_share_on_ack_is_shown_as_a_manifest_that_kubectl_reads():
         "limits": {"aliyun.com/gpu-mem": "2", "aliyun.com/gpu-core.percentage": "30"}
     }
     assert pod["nodeSelector"] == {"ack.node.gpu.schedule": "core_mem"}
-    assert "the prices of Alibaba Cloud are not known" in result.stderr
+    assert "the prices of Alibaba Cloud are not known" in flat(result.stderr)
 
 
 def test_the_same_as_json():

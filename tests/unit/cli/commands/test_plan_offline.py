@@ -54,11 +54,12 @@ def test_prices_of_another_region_are_neither_prices_nor_bounds():
     assert "<=" not in result.stdout + result.stderr
     prices = {line.split()[-1] for line in result.stdout.splitlines() if " g4dn.xlarge " in line and " 1x T4 " in line}
     assert prices == {"~0.5260", "?"}
-    assert "this region's own are not known, and ~ marks those of us-east-1 in their place" in result.stderr
+    marks = "and ~ marks those of us-east-1 in their place"
+    assert f"this region's own on-demand prices are not known, {marks}" in result.stderr
     assert "SAVES" not in result.stdout
     spot = invoke("plan", "--offline", "--gpu", "1", "--region", "eu-central-1", "--purchase", "spot")
     assert "~" not in spot.stdout + spot.stderr
-    assert "this region's own are not known" in spot.stderr
+    assert "this region's own on-demand prices are not known" in spot.stderr
 
 
 def test_the_cost_to_finish_by_prices_of_another_region_is_marked_too():

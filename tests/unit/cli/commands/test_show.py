@@ -1,10 +1,19 @@
 """show."""
 
-import pytest
+import io
+from datetime import timedelta
 
-from fakes.builders import make_definition, make_offering
+import pytest
+from rich.console import Console
+
+from fakes.builders import NOW, make_definition, make_offering, make_running_attempt, make_running_job
 from relaunch.core.definitions.definition import InputRule
+from relaunch.core.jobs.state import JobState
+from relaunch.core.lifecycle.explanation import explain
+from relaunch.ports import JobHistory
 from relaunch.usecases.launch_attempt import launch_attempt
+from relaunch_cli.job_checkpoints import JobCheckpoints
+from relaunch_cli.views.jobs import render_job
 
 
 def test_show_has_the_facts_and_a_line_per_attempt(relaunch, session):
@@ -20,6 +29,20 @@ def test_show_has_the_facts_and_a_line_per_attempt(relaunch, session):
     assert document["attempts"][0]["stop"]["kind"] == "interruption"
     assert document["run_seconds"] == pytest.approx(3 * 3600 + 40)
     assert document["state"] == "RUNNING"
+
+
+def test_the_table_and_the_line_above_say_alike_how_long_a_program_ran_whose_task_stops():
+    later = NOW + timedelta(seconds=21)
+    attempt = make_running_attempt(program_ended_at=NOW + timedelta(seconds=12), task_status="DEACTIVATING")
+    job = make_running_job(state=JobState.STOPPING, attempt=attempt)
+    console = Console(file=io.StringIO(), width=100)
+
+    with console.capture() as capture:
+        shown = JobHistory(job, (attempt,), (), ())
+        console.print(render_job(shown, explain(job, later), later, JobCheckpoints()))
+
+    assert "Ran         12s" in capture.get()
+    assert capture.get().split()[-2:] == ["12s", "DEACTIVATING"]
 
 
 def run_at(session, **prices):

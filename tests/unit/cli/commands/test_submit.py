@@ -127,14 +127,18 @@ def test_ctrl_c_leaves_the_job_running_and_says_so(relaunch, session):
     result = relaunch("submit", "resnet", "--wait")
 
     assert result.exit_code == 130
-    assert "the job keeps running" in result.stderr
+    assert "the job goes on: it is WAITING" in result.stderr
     assert not only_job(session).state.is_final
 
 
 def test_a_family_without_a_revision_makes_a_job_that_failed(relaunch, session):
     session.deps.definitions.save_definition(make_definition(task_definition="missing"))
 
-    assert relaunch("submit", "resnet").exit_code == 1
+    failed = relaunch("submit", "resnet")
+
+    assert failed.exit_code == 1
+    assert f"relaunch: {failed.stdout.strip()} is FAILED: the family missing" in failed.stderr
+    assert "correct what the reason names, then `relaunch retry`" in failed.stderr
 
 
 def test_a_key_of_other_inputs_is_a_wrong_usage(relaunch, session):

@@ -37,12 +37,13 @@ def test_the_exit_code_is_that_of_the_job(relaunch, session, exit_code, expected
 def test_a_cancelled_job_ends_with_130_and_so_does_ctrl_c(relaunch, session):
     job_id = session.submit()
 
-    interrupted = relaunch("wait", job_id)
+    interrupted = relaunch("wait", "-")
     session.on_pause = [lambda: cancel_job(job_id, "enough", session.deps)]
     cancelled = relaunch("wait", job_id)
 
     assert (interrupted.exit_code, cancelled.exit_code) == (130, 130)
-    assert "the job keeps running" in interrupted.stderr
+    commands = f"  relaunch show {job_id}\n  relaunch cancel {job_id}\n"
+    assert interrupted.stderr.endswith(f"the job goes on: it is WAITING\n{commands}")
 
 
 def test_a_job_that_has_ended_is_not_waited_for(relaunch, session):

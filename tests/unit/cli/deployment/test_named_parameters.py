@@ -34,7 +34,9 @@ def test_the_later_one_counts_and_an_empty_value_may_be_quoted() -> None:
     [
         ("MaxMachines=many", "a number from 1 on, or `unlimited`"),
         ("MaxMachines=-3", "a number from 1 on, or `unlimited`"),
-        ("MaxPricePerHour=cheap", "what matches none|[0-9]+([.][0-9]+)?. The highest price in USD per hour"),
+        ("MaxPricePerHour=cheap", "a number of USD, like 40 or 2.5, or `none` for no cap"),
+        ("MaxMachinesPricePerHour=0", "a number of USD above 0, like 40 or 2.5, or `none` for no limit"),
+        ("UnusedImageDays=7", "a number of days from 60 to 9999, or 0 to keep all images"),
         ("GitHubRepository=acme", "a repository at GitHub is written like OWNER/NAME"),
         ("GitHubRepository=acme/vision/x", "a repository at GitHub is written like OWNER/NAME"),
         ("VpcId=vpc-none", "the ID of a VPC, like vpc-0123456789abcdef0, or nothing"),

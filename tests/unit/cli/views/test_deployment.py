@@ -10,7 +10,7 @@ from fakes.cli_session import flat
 from relaunch.core.offerings.quotas import QUOTA_CODES
 from relaunch_cli.deployment.findings import AccountRoles, ParameterChange, QuotaRequests, QuotaState, Stack, Survey
 from relaunch_cli.deployment.kept import kept_after
-from relaunch_cli.views.deployment import render_end, render_removal, render_survey, survey_json
+from relaunch_cli.views.deployment import render_end, render_kept, render_removal, render_survey, survey_json
 
 G_SPOT = "L-3819A6DF"
 G_ON_DEMAND = "L-DB2E81BA"
@@ -110,3 +110,13 @@ def test_the_question_of_a_removal_says_what_is_deleted_and_what_is_kept():
     deleted, _, rest = text.partition("Will be kept; the command that deletes each is shown at the end: ")
     assert deleted.endswith("after all jobs were cancelled: the stack relaunch-training (CREATE_COMPLETE) ")
     assert "log group /relaunch/training: what trainings wrote, until it is 30 days old" in rest
+
+
+def test_the_end_of_a_removal_breaks_no_word_and_no_command():
+    kept = kept_after([], "relaunch", AccountRoles((), ""), None)
+
+    shown = lines(render_kept(kept))
+
+    assert "- service-linked role AWSServiceRoleForECS: the account has it once, others may" in shown
+    assert f"    {kept[-1].command}" in shown
+    assert len(kept[-1].command) > 80

@@ -12,7 +12,7 @@ def test_a_type_that_was_not_chosen_is_explained(relaunch):
     text = flat(result.stdout)
     assert result.exit_code == 0
     assert "g4dn.xlarge is not chosen 1x T4, 4 vCPU, 16 GiB" in text
-    assert "spot on g4dn-xlarge-spot passes manufacturer, allow-list, accelerator, purpose, count, model fails" in text
+    assert "spot on g4dn-xlarge-spot passes manufacturer, allow-list, accelerator, purpose, model, count fails" in text
     assert "its GPU has 15 GiB of memory; 24 GiB are asked for" in text
 
 

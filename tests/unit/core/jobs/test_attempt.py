@@ -1,6 +1,28 @@
-from fakes.builders import make_offering_key, make_placement
+from datetime import timedelta
+
+import pytest
+
+from fakes.builders import NOW, make_attempt, make_offering_key, make_placement, make_running_attempt
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.jobs.attempt import Stop, StopKind
 from relaunch.core.jobs.state import CostBasis
+
+
+@pytest.mark.parametrize(
+    ("attempt", "seconds"),
+    [
+        (make_attempt(started_at=None), None),
+        (make_running_attempt(), 21),
+        (make_running_attempt(program_ended_at=NOW + timedelta(seconds=12)), 12),
+        (make_running_attempt(stop=Stop(StopKind.SUCCESS, NOW + timedelta(seconds=12))), 12),
+        (make_running_attempt(stop=Stop(StopKind.SUCCESS, NOW - timedelta(seconds=12))), 0),
+    ],
+    ids=["not-started", "running", "stopping", "stopped", "by-another-clock"],
+)
+def test_a_program_that_has_ended_runs_no_more_while_its_task_stops(attempt, seconds):
+    ran = None if seconds is None else timedelta(seconds=seconds)
+
+    assert attempt.run_time(NOW + timedelta(seconds=21)) == ran
 
 
 def test_a_price_is_put_in_words_with_what_is_known_of_it():

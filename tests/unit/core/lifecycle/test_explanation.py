@@ -1,5 +1,6 @@
 """Every state is explained."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -153,7 +154,7 @@ def test_a_job_that_is_over_waits_for_nothing(state):
 
     assert explanation.waiting_for == ""
     assert explanation.since == LATER
-    assert explanation.next_step == f"nothing: the job is {state}, so it is"
+    assert explanation.next_step == "nothing, the job is over: so it is"
     assert explanation.next_at is None
 
 
@@ -189,18 +190,22 @@ def test_a_failed_job_is_told_what_could_help(kind, advice):
     assert explain(failed, NOW).advice[0].startswith(advice)
 
 
-def test_a_job_that_failed_before_anything_started_points_to_its_timeline():
+def test_a_job_that_failed_before_anything_started_says_what_helps():
     failed = make_job(state=JobState.FAILED, waiting=None, ended_at=NOW, reason="")
+    without_image = replace(failed, reason="the image trainer:v1 of container main is not in ECR")
 
-    assert explain(failed, NOW).advice == ("see in the timeline why nothing was started",)
-    assert explain(failed, NOW).next_step == "nothing: the job is FAILED"
+    assert explain(failed, NOW).advice == ("correct what the reason names, then `relaunch retry`",)
+    assert explain(without_image, NOW).advice == (
+        "push the image first, by the workflow that builds it or `docker push`; then `relaunch retry resnet-1f2e3d4c`",
+    )
+    assert explain(failed, NOW).next_step == "nothing, the job is over"
 
 
 def test_an_end_without_a_reason_of_its_own_is_described_by_its_stop():
     attempt = make_running_attempt(stop=Stop(StopKind.SUCCESS, NOW, exit_code=0))
     done = make_running_job(state=JobState.SUCCEEDED, attempt=attempt, ended_at=NOW, reason="")
 
-    assert explain(done, NOW).next_step == "nothing: the job is SUCCEEDED, the program finished (exit code 0)"
+    assert explain(done, NOW).next_step == "nothing, the job is over: the program finished (exit code 0)"
 
 
 @pytest.mark.parametrize(

@@ -156,6 +156,6 @@ def test_a_task_that_trains_on_is_said_to_until_when(stop_by, machine_id, until,
 
     found = explain(make_running_job(attempt=attempt, machine_id=machine_id), NOW)
 
-    assert found.waiting_for == "its machine will be taken away (spot interruption warning)"
+    assert found.waiting_for == "its next machine: this one will be taken away (spot interruption warning)"
     assert found.next_step.startswith(f"it trains on {until}; then it saves, is launched again on {next_place}")
     assert (found.since, found.next_at) == (NOW, stop_by or NOW + timedelta(hours=48))

@@ -104,13 +104,14 @@ def early(exit_code=1, *, ran=9, resume_uri=None, kind=StopKind.USER_ERROR, earl
 
 @pytest.mark.parametrize("kind", [StopKind.USER_ERROR, StopKind.OUT_OF_MEMORY, StopKind.SIDECAR])
 def test_a_program_that_fails_soon_after_its_start_is_started_again_once(kind):
-    assert isinstance(early(kind=kind), RestartAfter)
+    limit = "(within 10m of the start, before any checkpoint): retry.max_early_failures allows 1"
+    again = early(kind=kind)
+    assert isinstance(again, RestartAfter)
+    assert again.reason.endswith(f"; failure 1: max_failures allows 5; early failure 1 {limit}; again in 30 s")
     verdict = early(kind=kind, early_failures=2, failures=2)
     assert isinstance(verdict, GiveUp)
     assert verdict.state is JobState.FAILED
-    assert verdict.reason.endswith(
-        "failure 2 in a row within 10m of the start, before any checkpoint, and retry.max_early_failures is 1"
-    )
+    assert verdict.reason.endswith(f"; early failure 2 {limit}")
 
 
 @pytest.mark.parametrize(
@@ -155,13 +156,14 @@ def test_a_job_to_be_cancelled_is_never_launched_again(kind):
     [(1, 2, 30), (2, 2, 60), (3, 9, 120), (5, 9, 480), (6, 9, 900), (9, 9, 900), (3, 2, None), (1, 0, None)],
 )
 def test_failures_are_budgeted_by_number_with_a_growing_pause(failures, max_failures, delay):
-    verdict = after_stop(StopKind.USER_ERROR, failures=failures, definition=make_definition(max_failures=max_failures))
+    definition = make_definition(max_failures=max_failures, retry=RetryRules(on_exit_codes=(1,)))
+    verdict = after_stop(StopKind.USER_ERROR, failures=failures, definition=definition)
 
     failed = f"the program failed (exit code 1); failure {failures}"
     if delay is None:
-        assert verdict == GiveUp(JobState.FAILED, f"{failed}, and max_failures is {max_failures}")
+        assert verdict == GiveUp(JobState.FAILED, f"{failed}: max_failures allows {max_failures}")
     else:
-        assert verdict == RestartAfter(delay, f"{failed} of {max_failures} allowed, again in {delay} s")
+        assert verdict == RestartAfter(delay, f"{failed}: max_failures allows {max_failures}; again in {delay} s")
 
 
 @given(failures=st.integers(1, 50))

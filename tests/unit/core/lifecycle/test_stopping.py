@@ -264,7 +264,7 @@ def test_the_last_allowed_failure_is_the_end():
 
     assert job.state is JobState.FAILED
     assert job.totals.failures == 3
-    assert job.reason.endswith("failure 3, and max_failures is 2")
+    assert job.reason.endswith("failure 3: max_failures allows 2")
 
 
 def test_a_task_without_a_stop_time_stopped_when_it_was_seen():

@@ -36,7 +36,7 @@ MACHINE_STEP = (
     "another one is requested"
 )
 PROVIDERS = "give the stack more zones (MachineSubnets) or capacity providers (CapacityProviders)"
-STACK_PRICE = "raise the stack's own cap, MaxPricePerHour"
+STACK_PRICE = "raise the stack's MaxPricePerHour"
 SOONER = "a deadline or `relaunch cancel resnet-1f2e3d4c` ends it sooner"
 FOR_A_DAY = f"that goes on until 2026-03-15 09:26 UTC, then it fails; {SOONER}"
 FOR_TWO_WEEKS = (
@@ -110,13 +110,25 @@ WAITS = {
         waiting_job(WaitReason.PRICE, "too dear"),
         "a lower price: too dear",
         "prices are looked at again",
-        (STACK_PRICE, AGAIN),
+        (STACK_PRICE,),
+    ),
+    "price-of-a-stack-with-a-ratio": (
+        waiting_job(WaitReason.PRICE, "above 90% (MaxSpotRatio) it is not worth being interrupted"),
+        "a lower price: above 90% (MaxSpotRatio) it is not worth being interrupted",
+        "prices are looked at again",
+        ("raise the stack's MaxSpotRatio",),
     ),
     "price-of-a-narrow-definition": (
-        waiting_job(WaitReason.PRICE, "too dear", definition=NARROW),
-        "a lower price: too dear",
+        waiting_job(WaitReason.PRICE, "the job's max_price_per_hour is 0.5 USD", definition=NARROW),
+        "a lower price: the job's max_price_per_hour is 0.5 USD",
         "prices are looked at again",
-        (SPOT, "raise max_price_per_hour, which is 0.50 USD", STACK_PRICE, AGAIN),
+        (SPOT, "raise max_price_per_hour, which is 0.5 USD", AGAIN),
+    ),
+    "price-of-the-stack-for-a-narrow-definition": (
+        waiting_job(WaitReason.PRICE, "the stack's MaxPricePerHour is 0.4 USD", definition=NARROW),
+        "a lower price: the stack's MaxPricePerHour is 0.4 USD",
+        "prices are looked at again",
+        (SPOT, AGAIN, STACK_PRICE),
     ),
     "backoff": (
         waiting_job(WaitReason.BACKOFF, "the program failed"),

@@ -88,6 +88,13 @@ def test_one_offering_alone_is_not_counted() -> None:
     )
 
 
+def test_where_no_machine_has_the_model_its_number_does_not_matter() -> None:
+    said = explain_rejection(selected(needing_gpu(models=("H100",), count=8), offered(T4), offered(A10G)))
+
+    assert said.startswith("nothing satisfies this job: model removed the last 2 of 2 offerings; the nearest was g")
+    assert said.endswith("; asked for is H100")
+
+
 def test_rows_are_json_with_the_chosen_first_and_the_furthest_rejected_next() -> None:
     spot = offered(A10G, SPOT)
     selection = selected(needing_gpu(memory_mib=24 * 1024), offered(AMD), offered(T4), spot, offered(A10G))

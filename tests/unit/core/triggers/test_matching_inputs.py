@@ -87,7 +87,7 @@ def test_what_is_not_declared_is_named_in_a_message_of_a_limited_length(names, w
     [
         pytest.param(InputRule("[0-9]+"), {}, "has no default and was not given", id="required"),
         pytest.param(
-            InputRule("[0-9]+"), {"n": "12x"}, "n has 3 characters and does not match [0-9]+", id="whole-value"
+            InputRule("[0-9]+"), {"n": "12x"}, "n does not match [0-9]+: its value, 3 characters, is", id="whole-value"
         ),
         pytest.param(InputRule("[0-9]+"), {"n": "12\n"}, "does not match", id="no-newline-at-the-end"),
         pytest.param(InputRule("[0-9]+", "1"), {"n": ""}, "does not match", id="empty-is-given"),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from relaunch.core.definitions.accelerator import PurchaseOption
@@ -219,6 +219,14 @@ class Attempt:
     def task_id(self) -> str | None:
         """Return the name of the task of the current placement in the target."""
         return self.placement.task_id
+
+    def run_time(self, now: datetime) -> timedelta | None:
+        """Return how long its program ran, or has run until `now`; None if it has not started, or nobody says that."""
+        if self.started_at is None:
+            return None
+        ended_at = self.stop.at if self.stop is not None else self.program_ended_at
+        # Its end is seen, and its verdict made, up to minutes after its program. ECS's clock may be ahead.
+        return now - self.started_at if ended_at is None else max(ended_at - self.started_at, timedelta(0))
 
     @property
     def is_number_used(self) -> bool:

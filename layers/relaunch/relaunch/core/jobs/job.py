@@ -241,11 +241,8 @@ class Job:
         """Return the running time of the tasks, including the current one."""
         ended = timedelta(seconds=self.totals.run_seconds)
         attempt = self.attempt
-        if attempt is None or attempt.started_at is None or attempt.stop is not None:
-            return ended
-        # Its end is seen, and its verdict made, up to minutes after its program. ECS's clock may be ahead.
-        until = now if attempt.program_ended_at is None else max(attempt.program_ended_at, attempt.started_at)
-        return ended + (until - attempt.started_at)
+        running = None if attempt is None or attempt.stop is not None else attempt.run_time(now)
+        return ended if running is None else ended + running
 
     def held_back_time(self, now: datetime) -> timedelta:
         """Return how long the job has waited, since it first ran, for what is no capacity.

@@ -14,6 +14,7 @@ from relaunch.core.lifecycle.moves import may_move
 from relaunch.core.lifecycle.restart_policy import describe_stop, next_time_limit
 from relaunch.core.lifecycle.wait_explanation import Explanation, explain_waiting, why_there
 from relaunch.core.market.policies import LEAVE_ON_DEMAND
+from relaunch.core.revisions.images import NOT_IN_ECR
 
 
 def explain(job: Job, now: datetime) -> Explanation:
@@ -88,7 +89,7 @@ def _explain_handover(job: Job, handover: Handover, now: datetime) -> Explanatio
             f"until {stop_by:%H:%M:%S} UTC" if stop_by is not None else "until there is a next machine that is ready"
         )
     return Explanation(
-        f"its machine will be taken away ({handover.reason})",
+        f"its next machine: this one will be taken away ({handover.reason})",
         handover.since,
         f"it trains on {until}; then it saves, is launched again {_next_place(job)}, and {_resumption(job)}",
         stop_by or next_time_limit(job, now),
@@ -197,6 +198,8 @@ def _explain_end(job: Job) -> Explanation:
             "retry.max_attempts_without_progress in the definition allows more attempts, for a program that saves more "
             "seldom",
         )
+    elif job.state is JobState.FAILED and stop is None and NOT_IN_ECR in job.reason:
+        advice = (_PUSH.format(job_id=job.job_id),)
     elif job.state is JobState.FAILED:
         advice = (_END_ADVICE.get(stop.kind if stop else None, f"`relaunch logs {job.job_id}` shows what it wrote"),)
     elif job.state is JobState.TIMED_OUT:
@@ -204,17 +207,17 @@ def _explain_end(job: Job) -> Explanation:
             "raise max_runtime or deadline in the definition; `relaunch explain --full` shows where the time went",
         )
     reason = job.reason or (describe_stop(stop, job.definition.target) if stop else "")
-    return Explanation(
-        "", job.ended_at, f"nothing: the job is {job.state}" + (f", {reason}" if reason else ""), None, advice
-    )
+    return Explanation("", job.ended_at, "nothing, the job is over" + (f": {reason}" if reason else ""), None, advice)
 
 
 def _made_no_progress(job: Job) -> bool:
     return job.progress.attempts_without_progress >= job.definition.retry.max_attempts_without_progress
 
 
+_PUSH = "push the image first, by the workflow that builds it or `docker push`; then `relaunch retry {job_id}`"
+
 _END_ADVICE: Mapping[StopKind | None, str] = {
-    None: "see in the timeline why nothing was started",
+    None: "correct what the reason names, then `relaunch retry`",
     StopKind.OUT_OF_MEMORY: "give the container more memory in the task definition, or the training smaller batches",
     StopKind.STARTS_NOWHERE: "see that the image, the command in it, and the secrets, volumes and log groups of the "
     "task definition exist",

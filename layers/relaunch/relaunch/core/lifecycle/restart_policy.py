@@ -154,14 +154,17 @@ def _after_failure(job: Job, stop: Stop, detail: str) -> GiveUp | RestartAfter:
     if stop.exit_code in retry.never_on_exit_codes:
         return GiveUp(JobState.FAILED, f"{detail}; retry.never_on_exit_codes has {stop.exit_code}")
     is_early = is_early_failure(job.current_attempt, stop) and stop.exit_code not in retry.on_exit_codes
+    early = (
+        f"; early failure {job.faults.early_failures} (within {write_duration(EARLY)} of the start, before any "
+        f"checkpoint): retry.max_early_failures allows {retry.max_early_failures}"
+    )
     if is_early and job.faults.early_failures > retry.max_early_failures:
-        early = f"failure {job.faults.early_failures} in a row within {write_duration(EARLY)} of the start"
-        limit = f"before any checkpoint, and retry.max_early_failures is {retry.max_early_failures}"
-        return GiveUp(JobState.FAILED, f"{detail}; {early}, {limit}")
+        return GiveUp(JobState.FAILED, f"{detail}{early}")
+    counted = f"{detail}; failure {job.totals.failures}: max_failures allows {allowed}"
     if job.totals.failures > allowed:
-        return GiveUp(JobState.FAILED, f"{detail}; failure {job.totals.failures}, and max_failures is {allowed}")
+        return GiveUp(JobState.FAILED, counted)
     delay = _back_off_seconds(job.totals.failures)
-    return RestartAfter(delay, f"{detail}; failure {job.totals.failures} of {allowed} allowed, again in {delay} s")
+    return RestartAfter(delay, f"{counted}{early if is_early else ''}; again in {delay} s")
 
 
 def _back_off_seconds(number: int) -> int:

@@ -20,6 +20,7 @@ from relaunch.core.lifecycle.refusal_waits import (
     what_to_look_at,
 )
 from relaunch.core.records import dataclass
+from relaunch.core.selection.offering_filters import OWN_PRICE_CAP
 
 # A message usually waits for seconds; a wait this much longer than the time-out indicates a fault.
 _OVERDUE = 2 * LAUNCH_TIMEOUT
@@ -152,11 +153,14 @@ def _wait_for_capacity(job: Job, waiting: Waiting, _now: datetime) -> Explanatio
 
 def _wait_for_price(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
     cap = job.definition.max_price_usd_per_hour
-    advice = ["raise the stack's own cap, MaxPricePerHour", _AGAIN]
-    if cap is not None:
-        advice.insert(0, f"raise max_price_per_hour, which is {cap:.2f} USD")
-    if wider := _WIDER.get(job.definition.purchase):
-        advice.insert(0, wider)
+    advice = [wider] if (wider := _WIDER.get(job.definition.purchase)) else []
+    is_own = cap is not None and OWN_PRICE_CAP in waiting.detail
+    if is_own:
+        advice.append(f"raise max_price_per_hour, which is {cap:.4g} USD")
+    if advice:
+        advice.append(_AGAIN)
+    if not is_own:
+        advice.append(f"raise the stack's {'MaxSpotRatio' if 'MaxSpotRatio' in waiting.detail else 'MaxPricePerHour'}")
     return Explanation(
         f"a lower price: {waiting.detail}",
         waiting.since,

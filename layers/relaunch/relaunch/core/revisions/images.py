@@ -18,6 +18,8 @@ _ECR_IMAGE = re.compile(
 )
 _ECS_ARN = re.compile(r"arn:[^:]+:ecs:(?P<region>[^:]+):(?P<account>[0-9]+):.*")
 _DIGEST_PREFIX_LENGTH = 12
+NOT_IN_ECR = "is not in ECR"
+"""How the reason of a job ends, or begins to, whose image is missing."""
 
 
 @dataclass(frozen=True, slots=True)

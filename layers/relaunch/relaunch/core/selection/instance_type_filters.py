@@ -206,8 +206,9 @@ TYPE_FILTERS: tuple[tuple[str, TypeFilter], ...] = (
     ("allow-list", check_allow_list),
     ("accelerator", check_accelerator),
     ("purpose", check_purpose),
-    ("count", check_count),
+    # Before the count: where no machine has the model, how many others have does not matter.
     ("model", check_model),
+    ("count", check_count),
     ("memory-per-card", check_gpu_memory),
     ("share", check_share),
     ("compute-capability", check_compute_capability),

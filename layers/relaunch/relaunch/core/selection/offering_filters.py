@@ -24,6 +24,8 @@ from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.requirements import Requirements, fills_instance
 
 DEFAULT_MAX_PRICE_USD_PER_HOUR = 40.0
+OWN_PRICE_CAP = "the job's max_price_per_hour"
+"""How a rejection names the cap of the definition."""
 """The stack's price cap if nobody sets one (MaxPricePerHour in template.yaml): a protection against surprise bills."""
 
 # When other jobs release vCPUs is not known.
@@ -111,7 +113,7 @@ def _least_reserved_time(definition: JobDefinition) -> timedelta:
 
 
 def _price_caps(own: float | None, stack: float | None) -> tuple[PriceCap, ...]:
-    caps = [] if own is None else [PriceCap(own, "the job's max_price_per_hour")]
+    caps = [] if own is None else [PriceCap(own, OWN_PRICE_CAP)]
     if stack is not None:
         caps.append(PriceCap(stack, "the stack's MaxPricePerHour", stack != DEFAULT_MAX_PRICE_USD_PER_HOUR))
     return tuple(sorted(caps, key=lambda cap: cap.usd_per_hour))

@@ -96,7 +96,8 @@ def _input_errors(name: str, rule: InputRule, value: str, match_pattern: MatchPa
         yield f"input {name} has {len(value)} characters, {MAX_INPUT_LENGTH} are allowed"
     elif not match_pattern(rule.pattern, value):
         # Whoever sent it may have sent a secret, and the message is stored and logged.
-        yield f"input {name} has {len(value)} characters and does not match {rule.pattern}"
+        hidden = f"its value, {len(value)} characters, is not shown, as it may be a secret"
+        yield f"input {name} does not match {rule.pattern}: {hidden}"
 
 
 def _shorten(text: str) -> str:
