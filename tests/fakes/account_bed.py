@@ -114,12 +114,7 @@ class AccountBed:
         self.quotas = {"L-DB2E81BA": 64.0, "L-3819A6DF": 64.0, "L-417A185B": 0.0, "L-7212CCBC": 0.0, "L-C4BD4855": 0.0}
         self.requested: dict[str, tuple[str, float]] = {}
         self.concurrency = (1000, 970)
-        self.reserved: dict[str, int | None] = {
-            "ObserveCapacityFunction": 10,
-            "GithubWebhookFunction": 20,
-            "JobApiFunction": None,
-            "SubmitJobFunction": None,
-        }
+        self.reserved: dict[str, int | None] = {"ObserveCapacityFunction": 10, "GithubWebhookFunction": 20}
         self.consoles: dict[str, str] = {}
         # moto takes EventBridgeConfiguration, and answers a configuration without it.
         self.notifications: dict[str, dict[str, Any]] = {"acme-data": {"EventBridgeConfiguration": {}}}
@@ -188,12 +183,12 @@ class AccountBed:
         return {"RequestedQuotas": found}
 
     def _settings(self, params: Mapping[str, Any]) -> Any:
-        limit, unreserved = self.concurrency
-        return {"AccountLimit": {"ConcurrentExecutions": limit, "UnreservedConcurrentExecutions": unreserved}}
+        names = ("ConcurrentExecutions", "UnreservedConcurrentExecutions")
+        return {"AccountLimit": dict(zip(names, self.concurrency, strict=True))}
 
     def _resource(self, params: Mapping[str, Any]) -> Any:
         name = params["body"]["LogicalResourceId"]
-        if name not in self.reserved:
+        if name not in (*self.reserved, "JobApiFunction", "SubmitJobFunction"):
             return _refusal(400, "ValidationError", f"Resource {name} does not exist")
         return {
             "StackResourceDetail": {
@@ -219,8 +214,7 @@ class AccountBed:
         return {"StackResourceSummaries": found}
 
     def _function_concurrency(self, params: Mapping[str, Any]) -> Any:
-        reserved = self.reserved[params["url_path"].split("/")[-2].removeprefix("relaunch-")]
-        # 0 is a function that may not run.
+        reserved = self.reserved.get(params["url_path"].split("/")[-2].removeprefix("relaunch-"))
         return {} if reserved is None else {"ReservedConcurrentExecutions": reserved}
 
     def _console(self, params: Mapping[str, Any]) -> Any:

@@ -219,7 +219,8 @@ class RoleWorld:
             for variable, value in {**self._variables[name], **(given or {})}.items():
                 seam.setenv(variable, str(value))
             for module in (bootstrap, delivery_bootstrap):
-                seam.setattr(module, "boto3", SimpleNamespace(Session=lambda: self.session(name)))
+                clients = bootstrap.Clients(self.session(name).client, REGION)
+                seam.setattr(module, "environment_clients", lambda clients=clients: clients)
                 seam.setattr(module, "SystemClock", lambda: self.region.clock)
             for made in (bootstrap.function, bootstrap.refresh_dependencies):
                 made.cache_clear()

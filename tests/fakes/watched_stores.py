@@ -50,6 +50,6 @@ def watched_stores(client: Any, table_name: str) -> DynamoDbStores:
     recorder = _Recorder()
     client.meta.events.register("provide-client-params.dynamodb", recorder.note)
     stores = DynamoDbStores(client, table_name)
-    for port, store in list(vars(stores).items()):
+    for port, store in stores.by_port().items():
         setattr(stores, port, _Watched(port, store, recorder))
     return stores

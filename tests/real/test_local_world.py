@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 import yaml
 
@@ -325,7 +326,7 @@ class TestGithubAction:
         """Register a definition; return the inputs for it."""
         for name, value in world.environment().items():
             monkeypatch.setenv(name, value)
-        deps = make_dependencies(Settings.from_stack_outputs(world.deployment.outputs))
+        deps = make_dependencies(Settings.from_stack_outputs(world.deployment.outputs), boto3.Session())
         example = yaml.safe_load((REPOSITORY / "examples" / "relaunch.yaml").read_text())["jobs"]["demo"]
         # The parser of YAML 1.1 takes the key `on` for a boolean.
         definition = {key: value for key, value in example.items() if key is not True}

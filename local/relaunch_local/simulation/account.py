@@ -353,7 +353,7 @@ class SimulatedAccount(CheckedWrites):
 
     def _stores(self) -> dict[str, Any]:
         if self.emulated is not None:
-            return vars(self.emulated.stores)
+            return self.emulated.stores.by_port()
         stores: dict[str, Any] = {name: CalledStore(store, self.calls) for name, store in vars(self.stores).items()}
         on_effect = self.invariants.effects.done
         saved = (self.job_saved, on_effect, self.machine_saved, self.scenario.has_event_faults)

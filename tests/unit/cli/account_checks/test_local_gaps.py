@@ -52,7 +52,7 @@ def test_the_doctor_leaves_them_out_in_a_local_world_alone(monkeypatch, endpoint
         is_ok("cluster relaunch", "ACTIVE"),
         problem("Lambda concurrency", "others can keep spot warnings and GitHub waiting", "deploy"),
     ]
-    monkeypatch.setattr("relaunch_cli.account_readers.diagnosis.make_checks", lambda _: found)
+    monkeypatch.setattr("relaunch_cli.commands.doctor.make_checks", lambda _: found)
     monkeypatch.setattr(doctor, "_check_stack", lambda *_: [])
     ecs = SimpleNamespace(meta=SimpleNamespace(endpoint_url=endpoint))
     connection = SimpleNamespace(caller="", account=SimpleNamespace(client=lambda _: ecs))

@@ -103,9 +103,10 @@ def test_a_table_that_cannot_be_reached_is_not_forgotten(names):
 
 @pytest.mark.parametrize("later", [KEPT, -1.0])
 def test_it_is_kept_for_a_while(names, monkeypatch, later):
+    now = [1_800_000_000.0]
+    monkeypatch.setattr(time, "time", lambda: now[0])
     names().save("jobs")
-    now = time.time() + later
-    monkeypatch.setattr(time, "time", lambda: now)
+    now[0] += later
 
     assert names().load() is None
 

@@ -62,3 +62,8 @@ class DynamoDbStores:
     def notice_records(self) -> "DynamoDbNotices":
         """The store of notice records."""
         return late_stores.DynamoDbNotices(self._table)
+
+    def by_port(self) -> dict[str, object]:
+        """Return each store by the name of its port."""
+        names = (name for name, made in vars(type(self)).items() if isinstance(made, cached_property))
+        return {name: getattr(self, name) for name in names}

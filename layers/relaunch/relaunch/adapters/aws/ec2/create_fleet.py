@@ -155,8 +155,8 @@ def answer_of_response(request: FleetRequest, response: "CreateFleetResultTypeDe
 
 
 def _refusals(request: FleetRequest, errors: Sequence[Mapping[str, Any]]) -> tuple[Refusal, ...]:
-    told = [(error.get("ErrorCode", ""), error.get("ErrorMessage", ""), error) for error in errors]
-    refusals = [Refusal(kind_of(code, text), code, text, _offering(request, error)) for code, text, error in told]
+    given = [(error.get("ErrorCode", ""), error.get("ErrorMessage", ""), error) for error in errors]
+    refusals = [Refusal(kind_of(code, text), code, text, _offering(request, error)) for code, text, error in given]
     not_in_zone = {refusal.offering for refusal in refusals if refusal.code == TYPE_NOT_IN_ZONE}
     is_whole_request = None in not_in_zone and all(refusal.code == TYPE_NOT_IN_ZONE for refusal in refusals)
     # A zone may lack a type; that several lack it is rather a fault of the request.
