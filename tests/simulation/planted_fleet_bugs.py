@@ -72,8 +72,8 @@ def _given_back_when_ending(original: Callable[..., MachineDecision]) -> Callabl
 def _kinds(wrong: RefusalKind) -> Planting:
     original = fleet_errors.kind_of
 
-    def kind_of(code: str) -> RefusalKind:
-        kind = original(code)
+    def kind_of(code: str, message: str = "") -> RefusalKind:
+        kind = original(code, message)
         return RefusalKind.NO_CAPACITY if kind is wrong else kind
 
     return lambda: patched_in((create_fleet, fleet_errors), kind_of=kind_of)
