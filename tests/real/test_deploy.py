@@ -138,6 +138,7 @@ def test_from_an_empty_account_to_a_trained_model_and_back(user: User, account: 
 def set_up(user: User, outputs: Mapping[str, str]) -> None:
     """What a repository with code of its own needs is made by one command."""
     shutil.copytree(EXAMPLES / "train", user.folder / "train", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(EXAMPLES / "relaunch_training.py", user.folder)
     (user.folder / "own.py").write_text(OWN)
     git(user, "init", "--quiet")
     git(user, "remote", "add", "origin", "git@github.com:acme/vision.git")
