@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
+from relaunch_local.ecs import Purchase
 from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.simulation.checks.facts import NOTICE_LEAD, AccountFacts
 from relaunch_local.simulation.checks.reservations import option_of
@@ -239,6 +240,11 @@ class FailedTasks:
         is_there = self._is_there(host, stopped_at, created_at)
         # A job that is refused something keeps its machine for ten minutes only.
         is_there = is_there and not self._facts.was_refused(stopped_at, created_at, _KEPT_REFUSED - _CLOCK_SKEW)
+        # Whoever has a limit on their time leaves spot where only on-demand keeps it.
+        following_host = self._hosts.get(next_host)
+        left_for = following_host.purchase if following_host and host.purchase is Purchase.SPOT else Purchase.SPOT
+        has_limit = job.definition.deadline is not None or job.definition.patience is not None
+        is_there = is_there and not (has_limit and left_for is not Purchase.SPOT)
         self._check("a program that failed early is started on its machine again", is_same or not is_there, message)
 
     def _is_there(self, host: Instance, since: datetime, until: datetime) -> bool:
