@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from fakes.repository import REPOSITORY
+from relaunch.late_parts import ALWAYS
 
 FUNCTIONS = (
     "job_api",
@@ -115,3 +116,10 @@ def test_no_limit_is_left_behind(imported: Mapping[str, list[str]]) -> None:
         assert [
             each for each in users if not any(f"{module}.".startswith(f"{name}.") for module in imported[each])
         ] == []
+
+
+def test_what_is_always_imported_is_of_no_target() -> None:
+    """A stack whose jobs run on a cluster of Kubernetes alone needs no code for ECS, and the other way round."""
+    always = {module for modules in ALWAYS.values() for module in modules}
+
+    assert [each for each in always if ".ecs" in each or ".kubernetes" in each or ".alibaba" in each] == []

@@ -175,13 +175,12 @@ _SUBMISSION = (
     _EVENTS,
     "relaunch.adapters.aws.dynamodb.definitions",
     "relaunch.adapters.aws.ecr_images",
-    "relaunch.adapters.aws.ecs.revisions",
     "relaunch.adapters.aws.sqs.launch_queue",
 )
 ALWAYS: Mapping[str, tuple[str, ...]] = {
     "submit_job": (*_SUBMISSION, "relaunch.adapters.aws.dynamodb.events"),
     "job_api": _SUBMISSION,
-    "plan_api": ("relaunch.adapters.aws.dynamodb.definitions", "relaunch.adapters.aws.ecs.revisions"),
+    "plan_api": ("relaunch.adapters.aws.dynamodb.definitions",),
     "launch_attempt": (
         _JOBS,
         _EVENTS,
@@ -197,7 +196,10 @@ ALWAYS: Mapping[str, tuple[str, ...]] = {
     "reconcile": (_JOBS, "relaunch.adapters.aws.dynamodb.machines"),
     "send_notices": (_JOBS, "relaunch.adapters.aws.dynamodb.notices", "relaunch.adapters.notices.receivers"),
 }
-"""What nearly every event of a function needs, whatever its target: imported before the first one."""
+"""What nearly every event of a function needs, whatever its target: imported before the first one.
+
+Nothing of one target: what runs jobs on a cluster of Kubernetes alone works without the code for ECS.
+"""
 
 __getattr__ = load_late(__name__, NAMES)
 
