@@ -10,7 +10,6 @@ from fakes.cli_session import Outcome, flat
 from fakes.stacks import FakeStacks
 from fakes.training_stacks import APPLICATION, PARAMETERS, ROLE, TRAINING
 from relaunch_cli.aws import account as aws_account
-from relaunch_cli.deployment import github_repository
 from relaunch_cli.deployment.findings import github_stack_name
 from relaunch_cli.deployment.github_repository import RepositoryIds
 from relaunch_cli.deployment.uninstallation import Uninstallation
@@ -36,7 +35,7 @@ def stacks(monkeypatch: pytest.MonkeyPatch) -> FakeStacks:
     iam.get_open_id_connect_provider.return_value = {"ClientIDList": ["sts.amazonaws.com"]}
     clients: dict[str, Any] = {"cloudformation": stacks, "iam": iam}
     monkeypatch.setattr(aws_account.AwsAccount, "client", lambda _, service: clients[service])
-    monkeypatch.setattr(github_repository, "find_repository_ids", lambda _: RepositoryIds("11", "22"))
+    monkeypatch.setattr("relaunch_cli.commands.github.find_repository_ids", lambda _: RepositoryIds("11", "22"))
     monkeypatch.setattr(
         Uninstallation, "delete", lambda _, found: [stacks.stacks.pop(each.name) for each in found] and None
     )
