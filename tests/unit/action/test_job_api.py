@@ -73,6 +73,7 @@ def test_an_outage_is_told_after_some_attempts() -> None:
         ("resnt", "k", "UnknownDefinition", "did you mean resnet"),
         ("Not a name", "k", "InvalidRequest", "definition"),
         ("resnet", "k" * 201, "InvalidRequest", "idempotency_key"),
+        ("resnet", " \t", "InvalidRequest", "idempotency_key"),
     ],
 )
 def test_a_refusal_is_told_in_job_apis_words_and_not_repeated(definition: str, key: str, code: str, words: str) -> None:

@@ -33,6 +33,7 @@ _Key = Annotated[
     Field(
         min_length=1,
         max_length=200,
+        pattern=r"\S",
         description="A request of the same caller with the same key returns the same job, and is rejected if its "
         "inputs differ. Without a key, each call that is not repeated by Lambda creates a job.",
     ),
