@@ -180,7 +180,17 @@ def _new_claim(
     settings = deps.machine_settings
     doubted = doubted_pools(known, now)
     image = _image(job)
-    request = build_request(selection, machine_id, job.job_id, settings, limits, image, kept=kept, doubted=doubted)
+    request = build_request(
+        selection,
+        machine_id,
+        job.job_id,
+        job.definition.name,
+        settings,
+        limits,
+        image,
+        kept=kept,
+        doubted=doubted,
+    )
     if request is None:
         return None
     best = _kept_types(selection)[request.overrides[0].offering]

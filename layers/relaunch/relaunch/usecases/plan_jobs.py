@@ -253,7 +253,7 @@ def with_request(plan: Plan, deps: PlanDependencies) -> Plan:
     selection = plan.selection
     if selection is None or selection.chosen is None or not selection.chosen.is_own_machine:
         return plan
-    return replace(plan, request=build_request(selection, "", "", deps.machine_settings, deps.limits.machines))
+    return replace(plan, request=build_request(selection, "", "", "", deps.machine_settings, deps.limits.machines))
 
 
 def in_zones(available: AvailableOfferings, zones: Collection[str]) -> AvailableOfferings:

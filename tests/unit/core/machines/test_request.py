@@ -58,7 +58,7 @@ def requested(
     limits: MachineLimits = LIMITS,
     subnets: MachineSettings = SETTINGS,
 ) -> FleetRequest | None:
-    return build_request(selection_of(*kept, work=work), "m-1", "resnet-1f2e", subnets, limits, image)
+    return build_request(selection_of(*kept, work=work), "m-1", "resnet-1f2e", "resnet", subnets, limits, image)
 
 
 def chosen_from(*kept: Offering, work: WorkAhead | None = None) -> list[str]:
@@ -85,6 +85,7 @@ def test_a_request_says_all_that_create_fleet_needs() -> None:
             "relaunch:stack": "relaunch",
             "relaunch:machine": "m-1",
             "relaunch:job": "resnet-1f2e",
+            "relaunch:definition": "resnet",
             "relaunch:image": IMAGE,
         },
     )
@@ -355,9 +356,9 @@ def test_a_request_is_for_what_selection_kept_and_always_the_same(definition, re
     selection = select(definition, revision, OFFERED[::gap], {}, NOW, SelectionLimits(max_price_usd_per_hour=40.0))
     limits = MachineLimits(price_tolerance=tolerance)
 
-    request = build_request(selection, "m-1", "resnet-1f2e", SETTINGS, limits)
+    request = build_request(selection, "m-1", "resnet-1f2e", "resnet", SETTINGS, limits)
 
-    assert request == build_request(selection, "m-1", "resnet-1f2e", SETTINGS, limits)
+    assert request == build_request(selection, "m-1", "resnet-1f2e", "resnet", SETTINGS, limits)
     assert (request is None) is (not selection.kept)
     if request is None:
         return

@@ -26,7 +26,7 @@ BLOCK = make_block()
 
 
 def request_of(*kept) -> FleetRequest:
-    request = build_request(Selection(kept, (), ()), "m-1", "resnet-1f2e", SETTINGS, LIMITS)
+    request = build_request(Selection(kept, (), ()), "m-1", "resnet-1f2e", "resnet", SETTINGS, LIMITS)
     assert request is not None
     return request
 

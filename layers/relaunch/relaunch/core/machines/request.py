@@ -13,7 +13,15 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import FleetOverride, FleetRequest, Resources, client_token_of
-from relaunch.core.machines.settings import IMAGE_TAG, JOB_TAG, MACHINE_TAG, STACK_TAG, LaunchTemplate, MachineSettings
+from relaunch.core.machines.settings import (
+    DEFINITION_TAG,
+    IMAGE_TAG,
+    JOB_TAG,
+    MACHINE_TAG,
+    STACK_TAG,
+    LaunchTemplate,
+    MachineSettings,
+)
 from relaunch.core.offerings.instance_types import InstanceType, ami_kind
 from relaunch.core.offerings.offering import Offering, OfferingKey
 from relaunch.core.revisions.revision import Revision
@@ -33,6 +41,7 @@ def build_request(  # noqa: PLR0913 - all that a request is made of
     selection: Selection,
     machine_id: str,
     job_id: str,
+    definition: str,
     settings: MachineSettings,
     limits: MachineLimits,
     image: str = "",
@@ -61,7 +70,7 @@ def build_request(  # noqa: PLR0913 - all that a request is made of
         launch_template_id=best.template.template_id,
         launch_template_version=best.template.version,
         overrides=_overrides(chosen),
-        tags={**settings.tags, **_tags(settings.stack, machine_id, job_id, image)},
+        tags={**settings.tags, **_tags(settings.stack, machine_id, job_id, definition, image)},
         reservation=best.offering.reservation,
     )
 
@@ -147,8 +156,8 @@ def _overrides(chosen: Sequence[_Candidate]) -> tuple[FleetOverride, ...]:
     )
 
 
-def _tags(stack: str, machine_id: str, job_id: str, image: str) -> dict[str, str]:
-    tags = {STACK_TAG: stack, MACHINE_TAG: machine_id, JOB_TAG: job_id}
+def _tags(stack: str, machine_id: str, job_id: str, definition: str, image: str) -> dict[str, str]:
+    tags = {STACK_TAG: stack, MACHINE_TAG: machine_id, JOB_TAG: job_id, DEFINITION_TAG: definition}
     if "@sha256:" in image and len(image) <= _MAX_TAG_LENGTH:
         tags[IMAGE_TAG] = image
     return tags

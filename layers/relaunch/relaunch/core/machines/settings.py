@@ -59,5 +59,8 @@ MACHINE_TAG = "relaunch:machine"
 JOB_TAG = "relaunch:job"
 """The ID of the job that requested the machine; other jobs may use it later."""
 
+DEFINITION_TAG = "relaunch:definition"
+"""The definition of that job; Cost Explorer groups costs by it once it is activated as a cost allocation tag."""
+
 IMAGE_TAG = "relaunch:image"
 """The image, by digest, that the machine pulls while it registers."""
