@@ -86,6 +86,8 @@ def test_an_event_starts_the_job_whose_trigger_it_fits(event, filters):
     ("event", "filters", "reason"),
     [
         pytest.param(replace(PUSH, is_deleted=True, sha=""), {}, "was deleted", id="branch-deleted"),
+        pytest.param(replace(PUSH, skip="[skip ci]"), {}, "its newest commit says [skip ci]", id="push-skipped"),
+        pytest.param(replace(TAG, skip="[no ci]"), {"tags": ("*",)}, "GitHub starts no workflow", id="tag-skipped"),
         pytest.param(replace(TAG, is_deleted=True), {"tags": ("*",)}, "was deleted", id="tag-deleted"),
         pytest.param(
             replace(PUSH, has_commits=False, paths=()),

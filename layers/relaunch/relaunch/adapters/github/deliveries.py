@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
-from relaunch.adapters.github.payload_trimming import MAX_LISTED_COMMITS
+from relaunch.adapters.github.payload_trimming import MAX_LISTED_COMMITS, find_skip
 from relaunch.adapters.github.payloads import (
     Delivery,
     PackagePayload,
@@ -60,6 +60,7 @@ def parse_delivery(message: Mapping[str, object]) -> GithubEvent | IgnoredEvent:
 def _parse_push(delivery: Delivery) -> Push:
     push = PushPayload.model_validate(delivery.payload)
     head = push.head_commit.id if push.head_commit else None
+    message = push.head_commit.message if push.head_commit else None
     pushed_at = push.repository.pushed_at or delivery.body_identity
     return Push(
         identity=_identify("push", push.repository, push.ref, push.before, push.after, pushed_at),
@@ -69,6 +70,7 @@ def _parse_push(delivery: Delivery) -> Push:
         sha=head or (push.after if push.after != _NO_COMMIT else ""),
         is_deleted=push.deleted or push.after == _NO_COMMIT,
         has_commits=bool(push.commits),
+        skip=find_skip(message or "").strip(),
         paths=_collect_paths(push),
         sender=push.sender_login,
         pushed_at=_pushed_at(push.repository.pushed_at),

@@ -29,6 +29,7 @@ class Commit(Payload):
     """A commit of a push; the lists of paths are None if unknown."""
 
     id: str | None = None
+    message: str | None = None
     added: list[str] | None = None
     modified: list[str] | None = None
     removed: list[str] | None = None

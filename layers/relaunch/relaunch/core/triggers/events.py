@@ -37,13 +37,15 @@ class Push(_GithubDelivery):
 
     `paths` is None if the payload does not list every changed path (more than 2,048 commits, a new branch with commits,
     a forced push). A branch that is cut from an existing commit, or set back to one, has no commits, and starts what
-    watches it, as it starts workflows at GitHub. `pushed_at` is when GitHub got it, to the second; None if the payload
+    watches it, as it starts workflows at GitHub. `skip` are the words in the message of the newest commit for which
+    GitHub starts no workflow, empty without any. `pushed_at` is when GitHub got it, to the second; None if the payload
     has no time.
     """
 
     name: ClassVar = "push"
     is_deleted: bool = False
     has_commits: bool = True
+    skip: str = ""
     paths: tuple[str, ...] | None = ()
     pushed_at: datetime | None = field(default=None, compare=False)
 
@@ -282,6 +284,8 @@ def list_github_obstacles(trigger: GithubTrigger, event: GithubEvent) -> Iterato
 def _list_push_obstacles(trigger: GithubTrigger, event: Push) -> Iterator[str]:
     if event.is_deleted:
         yield f"{event.ref} was deleted"
+    if event.skip:
+        yield f"its newest commit says {event.skip}, for which GitHub starts no workflow either"
     if event.ref.startswith("refs/tags/"):
         yield from _list_tag_obstacles(trigger, event.ref.removeprefix("refs/tags/"))
     elif event.ref.startswith("refs/heads/"):
