@@ -187,7 +187,7 @@ def _new_claim(
         job.definition.name,
         settings,
         limits,
-        image,
+        image=image,
         kept=kept,
         doubted=doubted,
     )

@@ -58,7 +58,7 @@ def requested(
     limits: MachineLimits = LIMITS,
     subnets: MachineSettings = SETTINGS,
 ) -> FleetRequest | None:
-    return build_request(selection_of(*kept, work=work), "m-1", "resnet-1f2e", "resnet", subnets, limits, image)
+    return build_request(selection_of(*kept, work=work), "m-1", "resnet-1f2e", "resnet", subnets, limits, image=image)
 
 
 def chosen_from(*kept: Offering, work: WorkAhead | None = None) -> list[str]:

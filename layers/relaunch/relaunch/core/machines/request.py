@@ -44,8 +44,8 @@ def build_request(  # noqa: PLR0913 - all that a request is made of
     definition: str,
     settings: MachineSettings,
     limits: MachineLimits,
-    image: str = "",
     *,
+    image: str = "",
     kept: Sequence[Offering] | None = None,
     doubted: Container[OfferingKey] = (),
 ) -> FleetRequest | None:
