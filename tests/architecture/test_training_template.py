@@ -19,6 +19,8 @@ REPOSITORY = "arn:aws:ecr:us-east-1:111122223333:repository/relaunch/trainer"
 # Service Authorization Reference: these actions name no resource.
 ACTIONS_WITHOUT_RESOURCE = {
     "ecr:GetAuthorizationToken",
+    "ecr-public:GetAuthorizationToken",
+    "sts:GetServiceBearerToken",
     "ecs:DescribeTaskDefinition",
     "ecs:ListTaskDefinitions",
     "ec2:DescribeAvailabilityZones",

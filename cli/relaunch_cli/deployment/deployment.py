@@ -148,7 +148,9 @@ def _ids(
             "and GitHubRepositoryId"
         )
         return {}
-    return {"GitHubOwnerId": ids.owner, "GitHubRepositoryId": ids.repository}
+    parameters, said = ids.parameters_of(repository, wanted.get("GitHubRef", ""))
+    notes += said
+    return parameters
 
 
 def _of_stacks(given: Mapping[str, str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The numbers that GitHub has for a repository and its owner, which new repositories have in their tokens' subjects."""
+"""What GitHub knows about a repository: name, branch, and numbers, which tokens of new ones have in their subjects."""
 
 import json
 import shutil
@@ -8,14 +8,39 @@ from dataclasses import dataclass
 
 _API = "https://api.github.com"
 _SECONDS = 15
+# That of the templates' GitHubRef.
+_DEFAULT_BRANCH = "main"
 
 
 @dataclass(frozen=True, slots=True)
 class RepositoryIds:
-    """The number of the owner, and that of the repository."""
+    """The number of the owner, and that of the repository.
+
+    `full_name` is OWNER/NAME in the case that its tokens have, and the new one of a repository that was renamed;
+    `default_branch` is the one that people push to. Both are empty where GitHub does not say them.
+    """
 
     owner: str
     repository: str
+    full_name: str = ""
+    default_branch: str = ""
+
+    def parameters_of(self, repository: str, ref: str) -> tuple[dict[str, str], list[str]]:
+        """Return the parameters for a repository that was named so, and notes about them.
+
+        `ref` is the branch or tag that is let in already, or is named; empty for none.
+        """
+        parameters = {"GitHubOwnerId": self.owner, "GitHubRepositoryId": self.repository}
+        notes = []
+        if self.full_name not in ("", repository):
+            parameters["GitHubRepository"] = self.full_name
+            notes.append(
+                f"GitHub calls {repository} {self.full_name}, and so do its tokens: IAM compares them letter by letter"
+            )
+        if not ref and self.default_branch not in ("", _DEFAULT_BRANCH):
+            parameters["GitHubRef"] = f"refs/heads/{self.default_branch}"
+            notes.append(f"{self.default_branch} is let in, the default branch of {repository}")
+        return parameters, notes
 
 
 def find_repository_ids(repository: str) -> RepositoryIds | None:
@@ -25,7 +50,12 @@ def find_repository_ids(repository: str) -> RepositoryIds | None:
         text = ask(path)
         try:
             found = json.loads(text)
-            return RepositoryIds(str(int(found["owner"]["id"])), str(int(found["id"])))
+            return RepositoryIds(
+                str(int(found["owner"]["id"])),
+                str(int(found["id"])),
+                str(found.get("full_name") or ""),
+                str(found.get("default_branch") or ""),
+            )
         except (ValueError, KeyError, TypeError):
             continue
     return None

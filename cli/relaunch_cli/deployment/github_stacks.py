@@ -15,7 +15,6 @@ from relaunch_cli.deployment.refusals import RefusedError
 _APPLICATION = "ApplicationStack"
 _REPOSITORY = "GitHubRepository"
 _PROVIDER = "GitHubOidcProviderArn"
-_OWNER_ID = "GitHubOwnerId"
 _REPOSITORY_ID = "GitHubRepositoryId"
 _ROLE_PATH = "RolePath"
 _DEFAULT_PATH = "relaunch/"
@@ -131,8 +130,11 @@ def _add_ids(parameters: dict[str, str], find_ids: Callable[[str], RepositoryIds
             "repository of that name once it was renamed, moved or deleted gets in, and one made since 15 July 2026 "
             "does not; sign in with `gh auth login`, and run this again",
         )
-    parameters |= {_OWNER_ID: ids.owner, _REPOSITORY_ID: ids.repository}
-    return ()
+    if ids.full_name and ids.full_name.lower() != repository.lower():
+        raise RefusedError(f"GitHub calls {repository} {ids.full_name} now: relaunch github add {ids.full_name}")
+    named, notes = ids.parameters_of(repository, parameters.get("GitHubRef", ""))
+    parameters |= named
+    return notes
 
 
 def deploy_access(plan: AccessPlan, template: str, iam: Any, change_sets: ChangeSets) -> Stack:

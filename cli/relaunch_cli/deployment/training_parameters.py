@@ -99,8 +99,8 @@ def training_parameters(
     wanted = {name: value for name, value in given.items() if name in (*OWN_PARAMETERS, *SHARED_PARAMETERS)}
     zones = wanted.pop("Zones", "")
     if wanted.get(GITHUB_REPOSITORY, kept.get(GITHUB_REPOSITORY)) != kept.get(GITHUB_REPOSITORY):
-        # The numbers are those of another repository.
-        kept = {name: value for name, value in kept.items() if name not in GITHUB_IDS}
+        # The numbers and the branch are those of another repository.
+        kept = {name: value for name, value in kept.items() if name not in (*GITHUB_IDS, "GitHubRef")}
     values = {**kept, **wanted, "ApplicationStack": name}
     values.setdefault("ClusterName", before.get("ClusterName") or name)
     values.setdefault("RepositoryName", f"{name.lower()}/trainer")

@@ -14,10 +14,14 @@ EVENT_BRIDGE = "EventBridgeConfiguration"
 
 @dataclass(frozen=True, slots=True)
 class GitRepository:
-    """A working tree; `github` is OWNER/NAME of its remote `origin`, empty if that is not at GitHub."""
+    """A working tree; `github` is OWNER/NAME of its remote `origin`, empty if that is not at GitHub.
+
+    `branch` is the one that is checked out, empty for none.
+    """
 
     root: Path
     github: str
+    branch: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +89,9 @@ class Setup:
 
     `definition` is the task definition as its file is to be, `revision` the number of the newest ACTIVE one, None if
     there is none. `webhook` is None if no event of GitHub starts jobs. `without_workflow` says why there is no
-    workflow, empty if there is one. `missing_lines` are those that install what the container mounts buckets by, if
-    its Dockerfile has none.
+    workflow, empty if there is one. `other_branch` says that another branch is let in than the one that is checked
+    out, and what to do; empty if there is nothing to say. `missing_lines` are those that install what the container
+    mounts buckets by, if its Dockerfile has none.
     """
 
     repository: GitRepository
@@ -97,6 +102,7 @@ class Setup:
     buckets: Sequence[BucketEvents]
     webhook: Webhook | None
     without_workflow: str
+    other_branch: str = ""
     missing_lines: Sequence[str] = ()
 
     @property

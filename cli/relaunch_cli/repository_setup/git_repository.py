@@ -29,7 +29,9 @@ def find_repository(folder: Path) -> GitRepository:
             f"{folder} is in no git repository that can be used: {reason}",
             "go to that of your training, or make one there: git init",
         )
-    return GitRepository(Path(root), github_name(_git(folder, "remote", "get-url", "origin")))
+    remote = _git(folder, "remote", "get-url", "origin")
+    branch = _git(folder, "symbolic-ref", "--short", "HEAD")
+    return GitRepository(Path(root), github_name(remote), branch)
 
 
 def find_commit(folder: Path) -> tuple[str, str]:

@@ -120,6 +120,7 @@ def survey(repository: GitRepository, wanted: Wanted, stack: TrainingStack, outs
         buckets=[read_bucket_events(each, outside.client("s3")) for each in watched.buckets],
         webhook=find_webhook(repository.github, stack.webhook_url, watched.github_events, outside.gh),
         without_workflow=reason,
+        other_branch="" if reason else _find_other_branch(repository, stack),
         missing_lines=missing_lines(after.get(_DOCKERFILE), after[TASK_DEFINITION_FILE]),
     )
 
@@ -136,7 +137,8 @@ def make(setup: Setup, outside: Outside, secret: Callable[[str], str], tell: Cal
         tell(f"wrote {file.path}")
     for bucket in setup.buckets_to_switch_on:
         switch_on(bucket, outside.client("s3"))
-        tell(f"uploads to {bucket.bucket} go to EventBridge")
+        # "Enabling Amazon EventBridge", Amazon S3 User Guide.
+        tell(f"uploads to {bucket.bucket} go to EventBridge, about five minutes from now: earlier ones start nothing")
     if setup.needs_revision:
         tell(f"registered {register(setup.definition, outside.client('ecs'))}")
     if setup.webhook is not None and setup.webhook.is_needed:
@@ -262,6 +264,21 @@ def _find_workflow_obstacle(repository: GitRepository, stack: TrainingStack, wor
     if workflow is not None and stack.submit_role_arn not in workflow:
         return f"{_WORKFLOW_FILE} is there for something else: rename it, then relaunch init again"
     return ""
+
+
+def _find_other_branch(repository: GitRepository, stack: TrainingStack) -> str:
+    """Return that workflows run for another branch than the one that is checked out, and what lets this one in."""
+    kind, _, let_in = stack.github_ref.removeprefix("refs/").partition("/")
+    branch = repository.branch
+    if kind != "heads" or branch in ("", let_in):
+        return ""
+    ref = f"refs/heads/{branch}"
+    own = f"relaunch github add {repository.github} --ref {ref}"
+    change = own if stack.callers else f"relaunch deploy GitHubRef={ref}"
+    return (
+        f"{branch} is checked out, and {let_in} is the branch that is let in: a push of {branch} builds no image and "
+        f"starts no job until it is merged; {change} lets {branch} in instead, then relaunch init --overwrite"
+    )
 
 
 def read_task_definition(text: str) -> Mapping[str, Any]:

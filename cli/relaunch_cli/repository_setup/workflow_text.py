@@ -41,20 +41,26 @@ jobs:
           aws-region: {region}
           role-to-assume: {role}
 {room}      - name: Build the image of the commit
-        env:
+{pushed}        env:
           NAME: {name}
           REPOSITORY: {uri}
           TRAINING: {training}
+          BUILDX_NO_DEFAULT_ATTESTATIONS: 1  # what is pushed is the image alone, without a list of images around it
         run: |
           tag="$TRAINING-$GITHUB_SHA"
           # A re-run finds its image, whose tag cannot move.
           if ! aws ecr describe-images --repository-name "$NAME" --image-ids "imageTag=$tag" > /dev/null; then
             aws ecr get-login-password | docker login --username AWS --password-stdin "${{REPOSITORY%%/*}}"
+            # Without it, base images of public.ecr.aws come at one request per second.
+            aws ecr-public get-login-password --region us-east-1 |
+              docker login --username AWS --password-stdin public.ecr.aws || true
             docker build --tag "$REPOSITORY:$tag" --tag "$REPOSITORY:$TRAINING-latest" .
             # First the one that jobs run which no image starts: it starts none.
             docker push "$REPOSITORY:$TRAINING-latest" ||
               echo "::warning::$TRAINING-latest cannot be moved: jobs that no image starts run the one that it has"
-            docker push "$REPOSITORY:$tag"
+            # A run of the same commit may have been faster.
+            docker push "$REPOSITORY:$tag" ||
+              aws ecr describe-images --repository-name "$NAME" --image-ids "imageTag=$tag" > /dev/null
           fi
 {submit}"""
 
@@ -75,7 +81,12 @@ _DISPATCH = """\
 _ROOM = """\
       # Deep Learning Containers are larger than what a hosted runner has free.
       - name: Make room for the base image
-        run: sudo rm -rf /usr/local/lib/android /usr/share/dotnet /opt/ghc /opt/hostedtoolcache/CodeQL
+        run: sudo rm -rf /usr/local/lib/android /usr/share/dotnet /usr/local/.ghcup /opt/hostedtoolcache/CodeQL
+"""
+
+# In a definition that an image starts a job of.
+_PUSHED = """\
+        if: github.event_name == 'push'  # the image that a form builds would start a job too, without its inputs
 """
 
 _SUBMIT = """\
@@ -154,6 +165,7 @@ def workflow_text(training: Training, stack: TrainingStack, action: str, *, is_l
         region=stack.region,
         role=role,
         room=_ROOM if is_large else "",
+        pushed="" if training.has_webhook or not action else _PUSHED,
         name=stack.repository_name,
         training=training.name,
         uri=stack.repository_uri,

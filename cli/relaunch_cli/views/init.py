@@ -31,8 +31,9 @@ def render_setup(setup: Setup, *, is_whole: bool = False, is_local: bool = False
     if setup.webhook is not None:
         table.add_row(Text("webhook"), Text(_describe_webhook(setup.webhook)))
     parts.append(table)
-    if setup.without_workflow:
-        parts += [Text(""), _about_workflow(setup.without_workflow, is_local=is_local)]
+    about = _about_workflow(setup, is_local=is_local)
+    if about:
+        parts += [Text(""), about]
     if setup.missing_lines:
         text = "note: the container mounts the data bucket, and its Dockerfile does not install mount-s3. Add:"
         parts += [Text(""), Text(text, "yellow"), Text("\n".join(setup.missing_lines), no_wrap=True, overflow="ignore")]
@@ -42,11 +43,13 @@ def render_setup(setup: Setup, *, is_whole: bool = False, is_local: bool = False
     return Group(*parts, Text(""))
 
 
-def _about_workflow(obstacle: str, *, is_local: bool) -> Text:
-    """Return why there is no workflow; of a local world, where none would run, what takes its place."""
-    if is_local:
+def _about_workflow(setup: Setup, *, is_local: bool) -> Text | None:
+    """Return why no workflow runs for what is checked out; of a local world, where none would run, what is instead."""
+    if setup.without_workflow and is_local:
         return Text("no workflow is written: here `relaunch local push` pushes the image of your commit")
-    return Text(f"note: no workflow pushes images: {obstacle}", "yellow")
+    if setup.without_workflow:
+        return Text(f"note: no workflow pushes images: {setup.without_workflow}", "yellow")
+    return Text(f"note: {setup.other_branch}", "yellow") if setup.other_branch else None
 
 
 def describe_next(setup: Setup, stack: str, *, is_local: bool = False) -> str:
@@ -78,6 +81,7 @@ def setup_json(setup: Setup, *, is_made: bool) -> Mapping[str, Any]:
         "buckets": [{"name": each.bucket, "is_on": each.is_on} for each in setup.buckets],
         "webhook": _webhook_json(setup.webhook),
         "without_workflow": setup.without_workflow or None,
+        "other_branch": setup.other_branch or None,
         "lacks_mountpoint": bool(setup.missing_lines),
     }
 

@@ -261,14 +261,16 @@ def test_a_repository_on_github_gets_a_provider_and_its_numbers(account: FakeAcc
     assert not account.survey(GitHubRepository="acme/vision").needs_github_provider
 
 
-def test_another_repository_has_other_numbers(account: FakeAccount) -> None:
-    account.deploy(GitHubRepository="acme/vision", GitHubOwnerId="1", GitHubRepositoryId="2")
+def test_another_repository_has_other_numbers_and_its_own_branch(account: FakeAccount) -> None:
+    named = {"GitHubOwnerId": "1", "GitHubRepositoryId": "2", "GitHubRef": "refs/heads/release"}
+    account.deploy(GitHubRepository="acme/vision", **named)
     kept, other = account.survey().training, account.survey(GitHubRepository="acme/speech").training
 
     assert kept is not None
     assert other is not None
-    assert (kept["GitHubOwnerId"], kept["GitHubRepositoryId"]) == ("1", "2")
+    assert {name: kept[name] for name in named} == named
     assert (other["GitHubOwnerId"], other["GitHubRepositoryId"]) == ("11", "22")
+    assert "GitHubRef" not in other
 
 
 def test_quotas_are_requested_once_also_if_the_rest_fails(account: FakeAccount) -> None:

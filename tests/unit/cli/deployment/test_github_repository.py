@@ -49,6 +49,34 @@ def test_without_gh_the_api_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert find_repository_ids("acme/vision") == RepositoryIds("11", "22")
 
 
+def test_its_name_and_its_branch_are_those_that_github_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = '{"id": 22, "full_name": "Acme/Vision", "default_branch": "master", "owner": {"id": 11}}'
+    install_gh(tmp_path, f"printf '%s' '{answer}'", monkeypatch)
+
+    found = find_repository_ids("acme/vision")
+
+    assert found == RepositoryIds("11", "22", "Acme/Vision", "master")
+
+
+@pytest.mark.parametrize(
+    ("ids", "ref", "parameters"),
+    [
+        (RepositoryIds("11", "22"), "", {}),
+        (RepositoryIds("11", "22", "acme/vision", "main"), "", {}),
+        (RepositoryIds("11", "22", "Acme/Vision", "main"), "", {"GitHubRepository": "Acme/Vision"}),
+        (RepositoryIds("11", "22", "acme/vision", "master"), "", {"GitHubRef": "refs/heads/master"}),
+        (RepositoryIds("11", "22", "acme/vision", "master"), "refs/heads/release", {}),
+    ],
+)
+def test_each_parameter_that_is_not_as_it_was_named_is_said(
+    ids: RepositoryIds, ref: str, parameters: dict[str, str]
+) -> None:
+    found, notes = ids.parameters_of("acme/vision", ref)
+
+    assert found == {"GitHubOwnerId": "11", "GitHubRepositoryId": "22", **parameters}
+    assert len(notes) == len(parameters)
+
+
 def test_without_either_nothing_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 

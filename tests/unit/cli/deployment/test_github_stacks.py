@@ -75,6 +75,23 @@ def test_a_repository_gets_a_stack_with_its_numbers_and_the_paths_of_the_applica
     assert (made.name, repository_of(made)) == (github_stack_name("relaunch", "acme/speech"), "acme/speech")
 
 
+def test_the_name_is_githubs_own_and_the_branch_its_default(account: Account) -> None:
+    account.ids = RepositoryIds("11", "22", "Acme/Speech", "master")
+
+    made = account.add()
+
+    assert (made["GitHubRepository"], made["GitHubRef"]) == ("Acme/Speech", "refs/heads/master")
+    (found,) = find_github_stacks("relaunch", account.stacks)
+    assert found.name == github_stack_name("relaunch", "acme/speech")
+
+
+def test_a_repository_that_has_another_name_by_now_is_refused(account: Account) -> None:
+    account.ids = RepositoryIds("11", "22", "acme/audio")
+
+    with pytest.raises(RefusedError, match="acme/audio now: relaunch github add acme/audio"):
+        account.add()
+
+
 def test_again_it_changes_what_is_named_and_keeps_the_rest(account: Account) -> None:
     account.add(environment="training", images="relaunch/trainer")
     account.ids = None

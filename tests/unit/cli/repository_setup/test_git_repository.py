@@ -47,12 +47,13 @@ def test_a_repository_at_github_is_known_by_its_remote(url, name):
 
 def test_the_repository_is_found_from_below(folder: Path):
     add_origin(folder, "git@github.com:acme/vision.git")
+    subprocess.run(["git", "-C", folder, "symbolic-ref", "HEAD", "refs/heads/try/me"], check=True)
     (folder / "src").mkdir()
 
     found = find_repository(folder / "src")
 
     assert found.root.resolve() == folder.resolve()
-    assert found.github == "acme/vision"
+    assert (found.github, found.branch) == ("acme/vision", "try/me")
 
 
 def test_outside_of_a_repository_it_says_so(tmp_path: Path):

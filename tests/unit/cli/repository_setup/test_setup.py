@@ -80,6 +80,26 @@ def test_a_repository_follows_a_stack_that_was_deployed_again(tmp_path: Path) ->
     assert setup.definition["taskRoleArn"] == again.task_role_arn
 
 
+@pytest.mark.parametrize(
+    ("branch", "callers", "change"),
+    [
+        ("main", (), ""),
+        ("", (), ""),
+        ("master", (), "relaunch deploy GitHubRef=refs/heads/master"),
+        ("master", ("arn",), "relaunch github add acme/vision --ref refs/heads/master"),
+    ],
+)
+def test_another_branch_than_the_one_that_is_let_in_is_pointed_out(
+    tmp_path: Path, branch: str, callers: tuple[str, ...], change: str
+) -> None:
+    outside = Outside(lambda _service: Ecs(), Gh(), lambda _text: Watched((), ()))
+    repository = GitRepository(tmp_path, "acme/vision", branch)
+
+    setup = survey(repository, Wanted(Training("vision")), replace(STACK, callers=callers), outside)
+
+    assert (change in setup.other_branch) if change else setup.other_branch == ""
+
+
 def test_options_agree_with_a_file_whose_comments_alone_are_others(tmp_path: Path) -> None:
     outside = Outside(lambda _service: Ecs(), Gh(), lambda _text: Watched((), ()))
     repository = GitRepository(tmp_path, "")

@@ -31,7 +31,9 @@ def test_a_push_to_the_branch_that_is_let_in_builds_the_image_of_its_commit():
     assert workflow[True] == {"push": {"branches": ["1.0"], "paths": list(WATCHED_PATHS)}}
     assert workflow["permissions"] == {}
     assert workflow["jobs"]["train"]["permissions"] == {"contents": "read", "id-token": "write"}
-    assert build["env"] == {"NAME": "relaunch/trainer", "REPOSITORY": STACK.repository_uri, "TRAINING": "vision"}
+    names = {"NAME": "relaunch/trainer", "REPOSITORY": STACK.repository_uri, "TRAINING": "vision"}
+    assert build["env"] == {**names, "BUILDX_NO_DEFAULT_ATTESTATIONS": 1}
+    assert "if" not in build
     assert 'tag="$TRAINING-$GITHUB_SHA"' in build["run"]
     assert "${REPOSITORY%%/*}" in build["run"]
     assert "${{" not in build["run"]
@@ -64,6 +66,13 @@ def test_a_dispatch_starts_a_job_with_its_inputs_and_the_image_of_its_commit():
         "image-tag": "vision-${{ github.sha }}",
         "inputs": "${{ toJSON(inputs) }}",
     }
+
+
+def test_a_dispatch_builds_no_image_that_would_start_a_job_of_its_own():
+    with_webhook = workflow_text(Training("vision", has_webhook=True), STACK, ACTION, is_large=False)
+
+    assert steps_of(written(ACTION))[-2]["if"] == "github.event_name == 'push'"
+    assert "if" not in steps_of(yaml.safe_load(with_webhook))[-2]
 
 
 @pytest.mark.parametrize("is_large", [False, True])

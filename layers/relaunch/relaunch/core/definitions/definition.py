@@ -15,8 +15,11 @@ from relaunch.core.definitions.targets import Target
 from relaunch.core.market.policies import DEFAULT_PADDING, DEFAULT_POLICY, PolicyName
 from relaunch.core.records import dataclass
 
-GITHUB_REPOSITORY_PATTERN = r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}"
-"""OWNER/NAME of a repository at GitHub, which gives no repository the name of a folder (`.`, `..`)."""
+GITHUB_REPOSITORY_PATTERN = r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}"
+"""OWNER/NAME of a repository at GitHub, which gives no repository the name of a folder (`.`, `..`).
+
+Owners with `_` are managed users of an enterprise.
+"""
 
 
 class TriggerSource(StrEnum):
