@@ -33,7 +33,7 @@ class NeuronClaim:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Return the paths of the devices, the same on the instance and in the container."""
+        """Return the paths of the devices on the instance."""
         return tuple(f"/dev/neuron{device}" for device in self.devices)
 
     def __str__(self) -> str:
