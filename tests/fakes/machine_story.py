@@ -26,7 +26,7 @@ STACK = "relaunch"
 SETTINGS = MachineSettings(
     STACK,
     subnets={"us-east-1a": "subnet-a", "us-east-1b": "subnet-b"},
-    launch_templates={AmiKind.GPU: LaunchTemplate("lt-0a", "7")},
+    launch_templates={AmiKind.GPU: LaunchTemplate("lt-0a", "7"), AmiKind.NEURON: LaunchTemplate("lt-0b", "3")},
 )
 G5 = OfferingKey("g5.xlarge", "us-east-1a", PurchaseOption.SPOT)
 G6 = OfferingKey("g6.xlarge", "us-east-1b", PurchaseOption.SPOT)
@@ -90,14 +90,14 @@ class MachineStory(Story):
         job = self.job(job_id)
         return self.load(job.machine_id or job.current_attempt.placement.machine_id)
 
-    def register(self, machine: Machine, gpus: float = 1.0, *, is_told: bool = True) -> None:
-        """Let the instance of a machine register with these GPUs; without `is_told` the event is lost."""
+    def register(self, machine: Machine, gpus: float = 1.0, neuron_devices: int = 0, *, is_told: bool = True) -> None:
+        """Let the instance of a machine register with these devices; without `is_told` the event is lost."""
         assert machine.instance_id is not None
         assert machine.offering is not None
         name = f"node-of-{machine.instance_id}"
         node = Node(name, machine.instance_id, machine.offering.instance_type, machine.offering.zone)
         self.tasks.instances[name] = node
-        self.tasks.registered[name] = Resources(4096, 15_000, gpus)
+        self.tasks.registered[name] = Resources(4096, 15_000, gpus, neuron_devices)
         if is_told:
             seen = NodeObservation(node, is_active=True, registered_at=self.now, registered=self.tasks.registered[name])
             observe_machine(seen, self.deps)

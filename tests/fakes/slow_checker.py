@@ -163,7 +163,8 @@ def meets_criteria(
         and failure.until > NOW
         and offering.instance_type.vcpus >= failure.vcpus
     ]
-    is_allowed = str(offering.purchase) in definition.purchase
+    is_run = not offering.is_managed or offering.instance_type.name[:5] != "inf1."
+    is_allowed = is_run and str(offering.purchase) in definition.purchase
     is_affordable = not is_capped if reckoned is None else reckoned <= min(caps)
     return (
         is_allowed and is_affordable and is_bargain and not failed and has_quota(offering, definition, revision, limits)

@@ -49,7 +49,7 @@ class FakeTasks:
         self.tasks: dict[str, TaskObservation] = {}
         self.instances: dict[str, Node] = {}
         self.gpus: list[GpuDevice] | Exception = []
-        self.room: dict[tuple[str, str], list[RemainingResources]] = {}
+        self.room: dict[tuple[str, str], dict[str, RemainingResources]] = {}
         self.page_size = 100
         self.page_count = 0
         self.closed_machines: set[str] = set()
@@ -193,8 +193,11 @@ class FakeTasks:
             raise self.gpus
         return list(self.gpus)
 
-    def find_remaining_resources(self, instance_type: str, capacity_provider: str) -> list[RemainingResources]:
-        return list(self.room.get((instance_type, capacity_provider), ()))
+    def find_remaining_resources(
+        self, instance_type: str, capacity_provider: str, instance_id: str = ""
+    ) -> list[RemainingResources]:
+        found = self.room.get((instance_type, capacity_provider), {})
+        return [room for each, room in found.items() if instance_id in {"", each}]
 
     def find_node_of(self, instance_id: str) -> NodeObservation | None:
         on_it = [each for each in self.instances.values() if each.instance_id == instance_id]

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from relaunch.core.checks import Check, is_ok, problem
+from relaunch.core.offerings.managed_instances import managed_rejection
 from relaunch.ports import CapacityProviderOffer
 from relaunch_cli.account_checks.auto_scaling_groups import (
     GroupFacts,
@@ -106,6 +107,8 @@ def _managed_problems(
             f"it belongs to another cluster than {cluster}: RunTask refuses it",
             f"make one in the cluster {cluster}, and name it in CapacityProviders",
         )
+    if why := managed_rejection(offer.instance_type):
+        yield why, "relaunch deploy CapacityProviders=..., without it"
     if managed.instance_types != (offer.instance_type,):
         shown = ", ".join(managed.instance_types) or "no instance type"
         yield (

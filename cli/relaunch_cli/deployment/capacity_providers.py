@@ -14,6 +14,7 @@ from botocore.exceptions import ClientError
 
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.offerings.instance_types import AmiSystem, ami_kind, ami_parameter, ami_rejection
+from relaunch.core.offerings.managed_instances import managed_rejection
 from relaunch.core.offerings.zones import zone_ends
 from relaunch.machine_settings import read_tags
 from relaunch.setting_values import InvalidSettingsError
@@ -92,6 +93,20 @@ def read_providers(text: str) -> Sequence[WantedProvider]:
     if len({(each.instance_type, each.purchase) for each in wanted}) < len(wanted):
         raise RefusedError(f"{PROVIDERS}={text} names a type twice with the same purchase option")
     return wanted
+
+
+def check_providers(given: Mapping[str, str]) -> None:
+    """Check what a deployment gives: the providers to make, and that ECS runs those that it has on Managed Instances.
+
+    Raises:
+        RefusedError: as `read_providers`, or ECS does not.
+    """
+    read_providers(given.get(PROVIDERS, ""))
+    for entry in given.get(ENTRIES, "").split(","):
+        instance_type, _, rest = entry.partition("=")[2].partition("/")
+        why = managed_rejection(instance_type) if "/managed-instances" in rest else ""
+        if why:
+            raise RefusedError(f"{ENTRIES}={entry}: {why}")
 
 
 def _read(entry: str) -> WantedProvider:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from relaunch.core.definitions.definition import GITHUB_REPOSITORY_PATTERN
 from relaunch_cli.deployment.account_roles import create_github_provider, create_service_linked_role, read_account_roles
 from relaunch_cli.deployment.application import SamDeploy
-from relaunch_cli.deployment.capacity_providers import PROVIDERS, ProviderStacks, read_providers
+from relaunch_cli.deployment.capacity_providers import PROVIDERS, ProviderStacks, check_providers, read_providers
 from relaunch_cli.deployment.change_set import NEVER_MADE, ChangeSets, check_status, read_stack
 from relaunch_cli.deployment.concurrency import RESERVATIONS
 from relaunch_cli.deployment.findings import QuotaRequests, Stack, Survey, role_stack_name
@@ -104,7 +104,7 @@ def survey(
     elif trainings:
         raise RefusedError("a role of a training is for the buckets of the stack of trainings: leave out Training=off")
     parameters = read_parameters([f"{name}={value}" for name, value in _of_stacks(given).items()])
-    read_providers(given.get(PROVIDERS, ""))
+    check_providers(given)
     roles = read_account_roles(account.client("iam"), with_github=bool((wanted or {}).get(GITHUB_REPOSITORY)))
     return Survey(
         stack=stack,

@@ -93,7 +93,10 @@ def _callers(stack: TrainingStack) -> list[str]:
 
 def _price_cap(training: Training) -> float:
     """Return about twice the on-demand price of the machines that are usual for so many devices."""
-    return max(10.0, training.count * (5.0 if training.kind is AcceleratorKind.NEURON else 10.0))
+    if training.kind is AcceleratorKind.NEURON:
+        # Trainium with two devices or more comes by sixteen: trn1.32xlarge costs 21.50 USD, trn1n.32xlarge 24.78 USD.
+        return 10.0 if training.count == 1 else 45.0
+    return training.count * 10.0
 
 
 def _accelerator(training: Training) -> str:

@@ -8,6 +8,9 @@ from relaunch_cli.repository_setup.training import AcceleratorKind, BaseImage, T
 # Of ECR's public gallery, which needs no account: github.com/aws/deep-learning-containers and
 # github.com/aws-neuron/deep-learning-containers list them.
 GPU_CONTAINER = "public.ecr.aws/deep-learning-containers/pytorch-training:2.8.0-gpu-py312-cu129-ubuntu22.04-ec2"
+# Newer SDKs do not train by PyTorch/XLA, which torch-neuronx is: support ends with 2.30, pytorch-training-neuronx with
+# 2.31 (July 2026). The containers after it have TorchNeuron, for which a training is written in another way ("Neuron
+# no longer supports PyTorch/XLA for training starting with Neuron 2.30", AWS Neuron documentation).
 NEURON_CONTAINER = "public.ecr.aws/neuron/pytorch-training-neuronx:2.9.0-neuronx-py312-sdk2.27.1-ubuntu24.04"
 PYTHON = "public.ecr.aws/docker/library/python:3.12-slim"
 

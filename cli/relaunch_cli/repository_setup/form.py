@@ -16,6 +16,11 @@ _KIND_QUESTION = "What it needs: gpu (whole GPUs), share (of one GPU) or neuron 
 _IN_DOUBT: Mapping[str, Any] = {"name": "training"}
 # A share is of a small GPU's 16 GiB; and a machine of a share has others beside it.
 _SHARE_DEFAULTS: Mapping[str, Any] = {"gpu_memory_gib": 4, "vcpus": 1, "memory_gib": 4}
+# Of each device: most of trn1.2xlarge (8 vCPU, 32 GiB), and a sixteenth of most of trn1.32xlarge. The compiler runs in
+# the container, and is killed at its limit ("Killed" in aws-neuron-sdk issue 1222, with 32 GiB).
+_VCPUS_OF_A_NEURON_DEVICE = 6
+_GIB_OF_A_NEURON_DEVICE = 28
+_NEURON_DEVICES_OF_A_LARGE_MACHINE = 16
 
 
 def read_training(given: Mapping[str, Any], known_name: str, ask: Ask | None) -> Training:
@@ -52,9 +57,17 @@ def read_training(given: Mapping[str, Any], known_name: str, ask: Ask | None) ->
     if kind is AcceleratorKind.SHARE:
         answers = {**_SHARE_DEFAULTS, **answers}
     read = {name: _read(name, value) for name, value in answers.items()}
-    # Machines with more devices have more of the rest: the smallest with eight GPUs has 96 vCPUs and 488 GiB.
-    count = read.get("count", 1)
-    return Training(**{"vcpus": 2 * max(count, 1), "memory_gib": 8 * max(count, 1), **read})
+    return Training(**{**_shares_of_the_machine(kind, max(read.get("count", 1), 1)), **read})
+
+
+def _shares_of_the_machine(kind: AcceleratorKind, count: int) -> Mapping[str, int]:
+    """Return the vCPUs and the memory that a container reserves if nobody says how much."""
+    if kind is AcceleratorKind.NEURON:
+        # A job of two devices or more has a machine of sixteen to itself (docs/derived-revisions.md).
+        devices = 1 if count == 1 else _NEURON_DEVICES_OF_A_LARGE_MACHINE
+        return {"vcpus": devices * _VCPUS_OF_A_NEURON_DEVICE, "memory_gib": devices * _GIB_OF_A_NEURON_DEVICE}
+    # Machines with more GPUs have more of the rest: the smallest with eight has 96 vCPUs and 488 GiB.
+    return {"vcpus": 2 * count, "memory_gib": 8 * count}
 
 
 def _read(name: str, value: Any) -> Any:

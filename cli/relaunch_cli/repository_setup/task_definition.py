@@ -38,7 +38,7 @@ def task_definition(training: Training, family: str, stack: TrainingStack) -> Ma
         "cpu": training.vcpus * _VCPU,
         "memory": training.memory_gib * _GIB,
         "stopTimeout": training.stop_timeout_seconds,
-        "environment": [{"name": "AWS_DEFAULT_REGION", "value": stack.region}],
+        "environment": [{"name": "AWS_DEFAULT_REGION", "value": stack.region}, *_neuron_cache(training, stack)],
         "logConfiguration": {
             "logDriver": "awslogs",
             "options": {
@@ -77,6 +77,21 @@ def task_definition(training: Training, family: str, stack: TrainingStack) -> Ma
         "runtimePlatform": {"cpuArchitecture": "X86_64", "operatingSystemFamily": "LINUX"},
         "containerDefinitions": [container],
     }
+
+
+def _neuron_cache(training: Training, stack: TrainingStack) -> list[dict[str, str]]:
+    """Return variables that let attempts share what Neuron's compiler made ("Neuron Persistent Cache")."""
+    if training.kind is not AcceleratorKind.NEURON:
+        return []
+    return [
+        # Below the checkpoints, where the role of the training may write. No job's ID is neuron-cache.
+        {
+            "name": "NEURON_COMPILE_CACHE_URL",
+            "value": f"s3://{stack.checkpoint_bucket}/{training.name}/neuron-cache/",
+        },
+        # A compilation that an interruption ends is remembered as failed, and skipped by the next attempt otherwise.
+        {"name": "NEURON_CC_FLAGS", "value": "--retry_failed_compilation"},
+    ]
 
 
 def _mounting(stack: TrainingStack) -> list[str]:

@@ -1,16 +1,13 @@
 """Which Neuron devices a job's tasks use, and what happens when they are taken."""
 
+from dataclasses import replace
+
 import pytest
 
-from fakes.builders import (
-    make_container,
-    make_definition,
-    make_failed_placement,
-    make_instance_type,
-    make_offering,
-    make_revision,
-)
+from fakes.builders import make_container, make_definition, make_failed_placement, make_offering, make_revision
+from fakes.machine_story import MachineStory, make_own_offering
 from fakes.story import Story, push
+from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.definitions.accelerator import (
     AcceleratorRequirement,
     NeuronPurpose,
@@ -21,21 +18,10 @@ from relaunch.core.jobs.attempt import PlacementState
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.derived_revision import TaskDefinition
 from relaunch.core.launches.launch import AllNeuronDevices
+from relaunch.core.offerings.offering import OfferingKey
 from relaunch.core.selection.neuron_devices import FIRST_PORT, RemainingResources
 
-INF2 = make_instance_type(
-    "inf2.24xlarge",
-    vcpus=96,
-    memory_mib=384 * 1024,
-    accelerator_manufacturer="AWS",
-    accelerator_model="Inferentia2",
-    gpu_count=0,
-    logical_gpu_count=0,
-    gpu_memory_mib=0,
-    neuron_devices=6,
-    neuron_cores_per_device=2,
-    neuron_memory_mib=32 * 1024,
-)
+INF2 = load_catalogue()["inf2.24xlarge"]
 
 
 def neuron_story(*, is_managed: bool = False, mode: str = "bridge", **neuron: int) -> Story:
@@ -74,12 +60,31 @@ def test_jobs_that_want_one_device_before_there_is_a_machine_want_different_ones
 def test_a_device_that_is_free_on_a_running_machine_is_taken():
     story = neuron_story(cores=2)
     taken = frozenset(FIRST_PORT + number for number in (0, 1, 2, 4, 5))
-    story.tasks.room["inf2.24xlarge", "inf2-24xlarge-spot"] = [RemainingResources(90.0, 300_000, taken)]
+    story.tasks.room["inf2.24xlarge", "inf2-24xlarge-spot"] = {"i-1": RemainingResources(90.0, 300_000, taken)}
     job_id = story.submit_and_deliver()
 
     assert devices_of(story.launched_definition()) == ["/dev/neuron3"]
     assert story.attempt(job_id).placement.neuron_devices == (3,)
     assert "Neuron device 3" in story.timeline(job_id)
+
+
+def test_on_a_machine_of_our_own_the_device_is_one_that_is_free_there():
+    accelerator = AcceleratorRequirement(neuron=NeuronRequirement(devices=1, purpose=NeuronPurpose.INFERENCE))
+    machines = MachineStory(make_definition(accelerator=accelerator))
+    machines.revisions.active[:] = [make_revision(containers=(make_container(gpu_count=0, image="busybox:1"),))]
+    key = OfferingKey(INF2.name, "us-east-1a", PurchaseOption.ON_DEMAND)
+    machines.offerings.available = (replace(make_own_offering(key, 6.49), instance_type=INF2),)
+    machine = machines.machine(machines.start())
+    # Of the machine that others use every device is free, of the one that is claimed the last three.
+    taken = frozenset(FIRST_PORT + number for number in range(3))
+    machines.tasks.room[INF2.name, ""] = {
+        "i-0": RemainingResources(90.0, 300_000, frozenset()),
+        machine.instance_id: RemainingResources(90.0, 300_000, taken),
+    }
+    machines.register(machine, neuron_devices=6)
+    machines.settle_all()
+
+    assert devices_of(machines.launched_definition()) == ["/dev/neuron3"]
 
 
 def test_more_than_one_device_is_the_whole_machine():

@@ -61,10 +61,12 @@ class TaskTarget(Protocol):
         `capacity_provider` is empty for machines of our own. Nodes that cannot share their GPUs have none.
         """
 
-    def find_remaining_resources(self, instance_type: str, capacity_provider: str) -> list[RemainingResources]:
+    def find_remaining_resources(
+        self, instance_type: str, capacity_provider: str, instance_id: str = ""
+    ) -> list[RemainingResources]:
         """Return the remaining resources of the active nodes of this provider and type, at most a hundred.
 
-        `capacity_provider` is empty for machines of our own.
+        `capacity_provider` is empty for machines of our own; `instance_id` names the only one that counts.
         """
 
     def find_node_of(self, instance_id: str) -> NodeObservation | None:

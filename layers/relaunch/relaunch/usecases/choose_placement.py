@@ -186,7 +186,8 @@ def _was_claimed_before_stop(machine: Machine, job: Job) -> bool:
 def _place(job: Job, chosen: OfferingChosen, deps: LaunchDependencies) -> Job:
     """Prepare what the task needs, and save its placement."""
     try:
-        prepared = prepare_revision(job, chosen.offering, deps)
+        instance_id = chosen.machine.instance_id if chosen.machine is not None else None
+        prepared = prepare_revision(job, chosen.offering, deps, instance_id or "")
     except NotGrantedError as error:
         return apply_event(job, LaunchNotGranted(str(error)), deps)
     except PermanentError as error:

@@ -33,8 +33,10 @@ from relaunch.ports import FoundRevision, ImageSource, LaunchDependencies, Perma
 _ACTIVE_FOR = timedelta(minutes=1)
 
 
-def prepare_revision(job: Job, offering: Offering, deps: LaunchDependencies) -> PreparedRevision:
+def prepare_revision(job: Job, offering: Offering, deps: LaunchDependencies, instance_id: str = "") -> PreparedRevision:
     """Find or register the derived revision with the images by digest and the Neuron devices for this offering.
+
+    `instance_id` is the machine of our own on which the task is placed; without one any of the offering may be.
 
     A job runs its own revision if it needs neither, its main container has a `stopTimeout`, and its command line does
     not start torchrun, as does a job of any target but ECS. Repeated calls find the registered revision, but may claim
@@ -48,7 +50,7 @@ def prepare_revision(job: Job, offering: Offering, deps: LaunchDependencies) -> 
         return PreparedRevision()
     required = derive_requirements(job.definition, job.revision)
     claim = (
-        _claim(required, offering, deps)
+        _claim(required, offering, deps, instance_id)
         if requires_neuron(required) and offering.instance_type.neuron_devices
         else None
     )
@@ -108,7 +110,7 @@ def _register(derived: TaskDefinition, job: Job, deps: LaunchDependencies) -> st
     return arn
 
 
-def _claim(required: Requirements, offering: Offering, deps: LaunchDependencies) -> NeuronClaim:
+def _claim(required: Requirements, offering: Offering, deps: LaunchDependencies, instance_id: str) -> NeuronClaim:
     machine = offering.instance_type
     if offering.is_managed:
         # ECS assigns Neuron devices of Managed Instances itself (resource NeuronDevice), and only all of them.
@@ -116,7 +118,7 @@ def _claim(required: Requirements, offering: Offering, deps: LaunchDependencies)
     if claims_all_devices(required, machine):
         return claim_all(machine)
     turn = deps.maintenance.take_turn(machine.name)
-    remaining = deps.targets.ecs.find_remaining_resources(machine.name, offering.capacity_provider or "")
+    remaining = deps.targets.ecs.find_remaining_resources(machine.name, offering.capacity_provider or "", instance_id)
     return claim_one(machine, turn, required, remaining)
 
 

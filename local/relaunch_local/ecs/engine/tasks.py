@@ -9,10 +9,17 @@ from relaunch_local.ecs.engine.containers import process_spec
 from relaunch_local.ecs.engine.model import Container, Instance, LastStatus, StopCode, Task
 from relaunch_local.ecs.engine.region import Region
 from relaunch_local.ecs.engine.views import container_instance_event_detail, task_event_detail
-from relaunch_local.ecs.processes.port import Processes, ProcessStartError
+from relaunch_local.ecs.processes.port import Processes, ProcessStartError, Script, ScriptedProcesses
 from relaunch_local.ecs.rules.task_definition import restarts
 
 _NEURON_DEVICE = re.compile(r"/dev/neuron(?P<number>[0-9]+)")
+# torch-neuronx sets NEURON_RT_VISIBLE_CORES to LOCAL_RANK, and Neuron's runtime looks for core 0 on /dev/neuron0. On
+# AWS the log has the text.
+_WITHOUT_CORE_0 = Script(
+    runtime_seconds=1.0,
+    exit_code=1,
+    reason="Specified core not accessible! is /dev/neuron0 visible to process?",
+)
 # The stopped reason of the task has these errors, the reason of a container all others.
 _OF_THE_TASK = ("CannotPullContainerError", "ResourceInitializationError")
 
@@ -163,8 +170,11 @@ class TaskLifecycle:
                 0.0, lambda: self._by_agent(task, lambda: self._exited(task, container, code, reason))
             )
 
+        processes = self.processes
+        if _lacks_core_0(container):
+            processes = ScriptedProcesses(self.region.clock, lambda _spec: _WITHOUT_CORE_0)
         try:
-            container.handle = self.processes.start(process_spec(task, container, on_exit))
+            container.handle = processes.start(process_spec(task, container, on_exit))
         except ProcessStartError as error:
             self._fail_start(task, container, f"CannotStartContainerError: Error response from daemon: {error}")
             return False
@@ -290,3 +300,10 @@ def _missing_device(task: Task, container: Container) -> str:
         if number is not None and int(number["number"]) >= found:
             return f'error gathering device information while adding custom device "{path}": no such file or directory'
     return ""
+
+
+def _lacks_core_0(container: Container) -> bool:
+    """Return whether a container has Neuron devices, and none of them as its /dev/neuron0."""
+    devices = container.definition.get("linuxParameters", {}).get("devices", [])
+    paths = [str(each.get("containerPath") or each.get("hostPath", "")) for each in devices]
+    return any(map(_NEURON_DEVICE.fullmatch, paths)) and "/dev/neuron0" not in paths

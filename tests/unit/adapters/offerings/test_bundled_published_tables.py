@@ -66,8 +66,12 @@ def test_where_the_developer_guide_errs_ec2_is_believed(
     assert (row.vcpus, row.memory_mib / 1024, row.neuron_devices) == described != listed
 
 
-@pytest.mark.parametrize(("family", "cores_per_chip"), [("inf1", 4), ("inf2", 2), ("trn1", 2), ("trn2", 8)])
-def test_chips_have_the_cores_that_their_pages_say(family: str, cores_per_chip: int) -> None:
-    cores = {row.neuron_cores_per_device for name, row in load_catalogue().items() if name.startswith(f"{family}.")}
+@pytest.mark.parametrize(
+    ("family", "of_chip", "seen"), [("inf1", 4, 4), ("inf2", 2, 2), ("trn1", 2, 2), ("trn2", 8, 4), ("trn3", 8, 4)]
+)
+def test_chips_have_the_cores_that_their_pages_say_and_show_half_of_them_from_trainium2_on(
+    family: str, of_chip: int, seen: int
+) -> None:
+    rows = [row for name, row in load_catalogue().items() if name.startswith(f"{family}.")]
 
-    assert cores == {cores_per_chip}
+    assert {(row.neuron_cores_per_device, row.logical_cores_per_device) for row in rows} == {(of_chip, seen)}

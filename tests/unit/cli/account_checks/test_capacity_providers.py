@@ -27,6 +27,14 @@ def test_managed_instances_scale_and_protect_by_themselves() -> None:
     )
 
 
+def test_managed_instances_that_ecs_does_not_run_are_named() -> None:
+    offer = replace(MANAGED, instance_type="inf1.xlarge")
+
+    check = check_capacity_provider(offer, ProviderFacts(managed=ManagedFacts(("inf1.xlarge",))), CLUSTER, NOW)
+
+    assert check.text == "ECS runs inf1.xlarge on EC2 alone, not on Managed Instances: take a group of it, inf2 or trn1"
+
+
 def test_a_provider_whose_group_is_gone_has_to_be_made_again() -> None:
     check = check_capacity_provider(OFFER, ProviderFacts(has_managed_scaling=True), CLUSTER, NOW)
 

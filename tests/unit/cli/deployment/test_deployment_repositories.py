@@ -63,6 +63,10 @@ def test_stacks_whose_first_deployment_failed_are_made_again(account: test_deplo
     ("given", "message"),
     [
         ({"CheckpointBuckets": "nosuch"}, "CheckpointBuckets=nosuch: there is no such bucket"),
+        (
+            {"CapacityProviders": "a=inf2.xlarge/spot/managed-instances,b=inf1.xlarge/spot/managed-instances@a"},
+            "CapacityProviders=b=inf1.xlarge/spot/managed-instances@a: ECS runs inf1.xlarge on EC2 alone",
+        ),
         ({"Providers": "g5.xlage/spot"}, "there is no accelerated instance type 'g5.xlage': did you mean g5.xlarge"),
         ({"Webhook": "maybe"}, "Webhook=maybe is neither Webhook=on nor Webhook=off"),
     ],

@@ -4,15 +4,18 @@ from datetime import timedelta
 
 import pytest
 
+from fakes.builders import make_container, make_offering, make_revision
 from relaunch.adapters.definition_file.parser import parse_definitions
-from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.adapters.offerings.bundled import load_catalogue, load_on_demand_prices
 from relaunch.core.definitions.concurrency import Concurrency
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, ImageWait, JobDefinition, S3Trigger
 from relaunch.core.definitions.filter_patterns import matches_filters
 from relaunch_cli.repository_setup.definition_text import definition_text
+from relaunch_cli.repository_setup.form import read_training
 from relaunch_cli.repository_setup.training import AcceleratorKind, Training, Uploads
 from relaunch_cli.repository_setup.watched_paths import WATCHED_PATHS
 from unit.cli.repository_setup.trainings import STACK
+from unit.core.selection.offered import ON_DEMAND, selected
 
 
 def parsed(training: Training, ref: str = "refs/heads/main") -> JobDefinition:
@@ -126,14 +129,23 @@ def test_a_share_and_neuron_devices_are_what_it_needs():
     assert neuron.neuron.devices == 2
 
 
-@pytest.mark.parametrize(
-    ("kind", "count", "usd"),
-    [
-        (AcceleratorKind.GPU, 1, 10),
-        (AcceleratorKind.GPU, 8, 80),
-        (AcceleratorKind.NEURON, 1, 10),
-        (AcceleratorKind.NEURON, 16, 80),
-    ],
-)
-def test_the_price_cap_lets_the_usual_machines_through(kind, count, usd):
-    assert parsed(Training("vision", kind, count=count)).max_price_usd_per_hour == usd
+@pytest.mark.parametrize(("count", "usd"), [(1, 10), (8, 80)])
+def test_the_price_cap_lets_the_usual_machines_with_gpus_through(count, usd):
+    assert parsed(Training("vision", count=count)).max_price_usd_per_hour == usd
+
+
+def test_what_neuron_devices_reserve_and_cost_at_most_leaves_the_machines_that_have_so_many():
+    prices = load_on_demand_prices().usd_per_hour
+    # Those of Trainium2 are not bundled.
+    offerings = [
+        make_offering(row, ON_DEMAND, price_usd_per_hour=prices.get(row.name, 1.0), on_demand_usd_per_hour=None)
+        for row in load_catalogue().values()
+    ]
+    for count in range(1, 17):
+        training = read_training({"kind": "neuron", "count": str(count)}, "vision", None)
+        reserved = make_container(gpu_count=0, vcpus=training.vcpus, memory_mib=training.memory_gib * 1024)
+        found = selected(parsed(training), *offerings, revision=make_revision(containers=(reserved,)))
+
+        small = {"trn1.2xlarge", "trn2.3xlarge"} if count == 1 else {"trn1.32xlarge", "trn1n.32xlarge"}
+        assert {each.instance_type.name for each in found.kept} == small | {"trn2.48xlarge", "trn2u.48xlarge"}, count
+        assert training.memory_gib >= 0.87 * (32 if count == 1 else 512)

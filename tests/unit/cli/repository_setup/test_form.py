@@ -37,14 +37,17 @@ def test_what_is_not_given_is_asked_and_what_is_given_is_not():
 
 
 def test_a_share_and_neuron_devices_are_asked_about_what_they_need():
-    share, neuron = Answers(needs="share"), Answers(needs="neuron", Neuron="2")
+    share, neuron = Answers(needs="share"), Answers(needs="neuron", How="2")
 
     assert read_training({}, "vision", share) == Training(
         "vision", AcceleratorKind.SHARE, gpu_memory_gib=4, vcpus=1, memory_gib=4
     )
     assert not [question for question in share.questions if question.startswith("How many")]
-    assert read_training({}, "vision", Answers(needs="neuron", How="2")).count == 2
-    assert read_training({}, "vision", neuron).kind is AcceleratorKind.NEURON
+    assert read_training({}, "vision", neuron) == Training(
+        "vision", AcceleratorKind.NEURON, count=2, vcpus=96, memory_gib=448
+    )
+    one = read_training({"kind": "neuron", "vcpus": 4}, "vision", None)
+    assert one == Training("vision", AcceleratorKind.NEURON, vcpus=4, memory_gib=28)
 
 
 def test_options_are_read():

@@ -31,7 +31,15 @@ def test_shares_neuron_devices_and_driver_capabilities_are_added_by_the_launch(k
     container = container_of(Training("vision", kind))
 
     assert ("resourceRequirements" in container) is (kind is AcceleratorKind.GPU)
-    assert [each["name"] for each in container["environment"]] == ["AWS_DEFAULT_REGION"]
+    # Only both together: an attempt that was interrupted while it compiled would end those after it.
+    neuron = {
+        "NEURON_COMPILE_CACHE_URL": "s3://acme-checkpoints/vision/neuron-cache/",
+        "NEURON_CC_FLAGS": "--retry_failed_compilation",
+    }
+    assert {each["name"]: each["value"] for each in container["environment"]} == {
+        "AWS_DEFAULT_REGION": "eu-central-1",
+        **(neuron if kind is AcceleratorKind.NEURON else {}),
+    }
     assert "entryPoint" not in container
 
 

@@ -26,9 +26,10 @@ def source(*containers: dict[str, Any], tags: dict[str, str] | None = None, **me
     return TaskDefinition("trainer", {"containerDefinitions": listed, **members}, tags or {})
 
 
-def device(number: int) -> dict[str, Any]:
-    path = f"/dev/neuron{number}"
-    return {"hostPath": path, "containerPath": path, "permissions": ["read", "write"]}
+def device(number: int, inside: int = 0) -> dict[str, Any]:
+    """Return a device of the instance by its number there and in the container, which is 0 for one alone."""
+    paths = {"hostPath": f"/dev/neuron{number}", "containerPath": f"/dev/neuron{inside}"}
+    return {**paths, "permissions": ["read", "write"]}
 
 
 def neuron(*devices: int) -> RevisionChanges:
@@ -139,7 +140,7 @@ def test_one_device_brings_its_port():
 def test_the_whole_machine_brings_all_its_ports():
     derived = containers_with([0, 1, 2], source())["main"]
 
-    assert derived["linuxParameters"]["devices"] == [device(0), device(1), device(2)]
+    assert derived["linuxParameters"]["devices"] == [device(0), device(1, 1), device(2, 2)]
     assert [each["hostPort"] for each in derived["portMappings"]] == [FIRST_PORT, FIRST_PORT + 1, FIRST_PORT + 2]
 
 

@@ -2,10 +2,12 @@ from dataclasses import replace
 
 import pytest
 
-from fakes.builders import make_definition, make_offering, make_revision
+from fakes.builders import make_container, make_definition, make_offering, make_revision
+from relaunch.core.definitions.accelerator import AcceleratorRequirement
+from relaunch.core.offerings.managed_instances import managed_rejection
 from relaunch.core.selection.instance_type_filters import find_unjudged, find_unsatisfied
 from relaunch.core.selection.notices import find_notices
-from unit.core.selection.offered import A10G, ARM, T4, selected
+from unit.core.selection.offered import A10G, ARM, INFERENTIA2, T4, selected
 
 ZONES = {"zone": None, "offered_zones": ("us-east-1a", "us-east-1b")}
 OWN = {"capacity_provider": None, "zone": "us-east-1a", "is_own_machine": True}
@@ -105,6 +107,22 @@ def test_a_task_definition_for_managed_instances_leaves_those_alone():
 
     assert selection.kept == (managed,)
     assert [each.filter_name for each in selection.rejected] == ["managed-instances"]
+
+
+def test_managed_instances_do_not_run_inf1():
+    definition = make_definition(accelerator=AcceleratorRequirement(instance_types=("inf1.xlarge", "inf2.xlarge")))
+    inf1, inf2 = (replace(INFERENTIA2, name=name) for name in definition.accelerator.instance_types)
+    managed = make_offering(inf2, is_managed=True)
+    revision = make_revision(network_mode="host", containers=(make_container(gpu_count=0),))
+
+    selection = selected(definition, make_offering(inf1, is_managed=True), managed, revision=revision)
+    on_ec2 = selected(definition, make_offering(inf1), revision=revision)
+
+    assert selection.kept == (managed,)
+    assert [(each.filter_name, str(each.rejection.reason)) for each in selection.rejected] == [
+        ("managed-instances", managed_rejection("inf1.xlarge"))
+    ]
+    assert on_ec2.kept
 
 
 def test_a_constraint_that_nobody_can_tell_of_is_noticed():

@@ -41,8 +41,8 @@ FULL = [room(0, vcpus=3.0), room(0, memory_mib=4095)]
         ("trn1.32xlarge", 2, 1, False),
         ("trn1.32xlarge", 4, 2, True),
         ("trn1.2xlarge", 2, 1, True),
-        ("trn2.48xlarge", 8, 1, False),
-        ("trn2.48xlarge", 9, 2, True),
+        ("trn2.48xlarge", 4, 1, False),
+        ("trn2.48xlarge", 5, 2, True),
     ],
 )
 def test_cores_choose_as_many_devices_as_have_them(machine, cores, devices, is_whole):

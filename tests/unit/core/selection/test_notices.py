@@ -1,9 +1,11 @@
+import re
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from fakes.builders import make_container, make_definition, make_instance_type, make_offering, make_revision
+from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.offering import Offering
@@ -46,6 +48,28 @@ def test_gpus_that_nobody_asked_for_and_are_paid_all_the_same_are_told_of():
 
     assert notice.startswith("7 of the 8 GPUs of p4d.24xlarge are left to other jobs, or idle")
     assert notices_of(needing_gpu(count=8), None, make_offering(machine)) == ()
+
+
+@pytest.mark.parametrize(
+    ("machine", "asked", "words"),
+    [
+        pytest.param("trn1.32xlarge", {"devices": 1}, "", id="one of sixteen"),
+        pytest.param("trn1.32xlarge", {"devices": 16}, "", id="all"),
+        pytest.param("trn1.32xlarge", {"devices": 3}, "gets all 16 of trn1.32xlarge, .* 32 cores, and not 6$", id="3"),
+        pytest.param("trn1.32xlarge", {"cores": 24}, "gets all 16 of trn1.32xlarge, .* 32 cores, and not 24$", id="12"),
+        pytest.param("trn1.32xlarge", {"devices": 4}, "gets all 16 of trn1.32xlarge, and pays for them$", id="4"),
+        pytest.param("trn2.48xlarge", {"devices": 3}, "gets all 16 of trn2.48xlarge, and pays for them$", id="trn2"),
+        pytest.param("trn2.48xlarge", {"cores": 64}, "", id="all cores that programs see"),
+        pytest.param(
+            "trn2.3xlarge", {"cores": 8}, "see 4 NeuronCores of trn2.3xlarge, .*for 8: set NEURON_LOGICAL_NC", id="LNC"
+        ),
+    ],
+)
+def test_neuron_devices_that_a_job_has_not_asked_for_and_cores_that_it_does_not_see_are_named(machine, asked, words):
+    notices = notices_of(needing_neuron(**asked), None, make_offering(load_catalogue()[machine]))
+
+    assert len(notices) == (1 if words else 0)
+    assert not words or re.search(words, notices[0])
 
 
 def test_an_ordinary_job_needs_no_notice():

@@ -99,7 +99,7 @@ class NeuronModelRequirement(
     devices: int | None = Field(default=None, ge=1, le=MOST)
     """How many Neuron devices (chips), all in one machine."""
     cores: int | None = Field(default=None, ge=1, le=MOST)
-    """How many Neuron cores, all in one machine."""
+    """How many Neuron cores that a program sees (of a Trainium2 device 4), all in one machine."""
     models: list[NeuronModel] = Field(default_factory=list, min_length=1, max_length=100)
     """Acceptable models of devices (`Trainium2`); any that serves the purpose when left out."""
     purpose: Literal["training", "inference"] = "training"

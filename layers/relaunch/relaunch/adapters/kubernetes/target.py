@@ -172,8 +172,10 @@ class KubernetesTarget:
         del instance_type, capacity_provider
         return []
 
-    def find_remaining_resources(self, instance_type: str, capacity_provider: str) -> list[RemainingResources]:
-        del instance_type, capacity_provider
+    def find_remaining_resources(
+        self, instance_type: str, capacity_provider: str, instance_id: str = ""
+    ) -> list[RemainingResources]:
+        del instance_type, capacity_provider, instance_id
         return []
 
     def find_node_of(self, instance_id: str) -> NodeObservation | None:

@@ -200,7 +200,12 @@ def _assign_devices(container: dict[str, Any], claim: NeuronClaim, *, is_main: b
     listed = list(linux.get("devices") or ())
     others = [device for device in listed if not NEURON_DEVICE_PATH.fullmatch(str(device.get("hostPath", "")))]
     if is_main or len(others) < len(listed):
-        claimed = [{"hostPath": path, "containerPath": path, "permissions": ["read", "write"]} for path in claim.paths]
+        # torch-neuronx asks for core 0, which Neuron's runtime looks for on the container's /dev/neuron0. AWS numbers
+        # so on EKS ("Neuron Containers Release Notes", September 2023).
+        claimed = [
+            {"hostPath": path, "containerPath": f"/dev/neuron{number}", "permissions": ["read", "write"]}
+            for number, path in enumerate(claim.paths)
+        ]
         if others + claimed or "devices" in linux:
             container["linuxParameters"] = {**linux, "devices": others + claimed}
     if not claim.devices:

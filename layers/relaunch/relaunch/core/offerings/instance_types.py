@@ -15,6 +15,7 @@ from relaunch.core.records import dataclass
 
 NVIDIA = "NVIDIA"
 AWS_NEURON = "AWS"
+_CORE_VERSION_OF_TRAINIUM2 = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +77,17 @@ class InstanceType:
 
     @property
     def neuron_cores(self) -> int:
-        """Return the number of NeuronCores of all devices."""
+        """Return the number of physical NeuronCores of all devices, which programs see at most."""
         return self.neuron_devices * self.neuron_cores_per_device
+
+    @property
+    def logical_cores_per_device(self) -> int:
+        """Return the number of NeuronCores of a device that programs see, unless they set NEURON_LOGICAL_NC_CONFIG.
+
+        From Trainium2 on (NeuronCore-v3) two are one by default. Source: "Logical NeuronCore configuration" (AWS Neuron
+        documentation).
+        """
+        return self.neuron_cores_per_device // (2 if self.neuron_core_version >= _CORE_VERSION_OF_TRAINIUM2 else 1)
 
     @property
     def accelerator_count(self) -> int:

@@ -18,3 +18,13 @@ def managed_fee_share(instance_type: str) -> float:
     """Return the fee for an instance of a type, as a fraction of its on-demand price."""
     letters = _LETTERS.match(instance_type)
     return _BY_LETTERS.get(letters[0], _USUAL) if letters else _USUAL
+
+
+def managed_rejection(instance_type: str) -> str:
+    """Return why ECS Managed Instances do not run a type; empty if nothing is known against it.
+
+    Source: "Amazon ECS task definitions for AWS Neuron machine learning workloads" (ECS Developer Guide).
+    """
+    if not instance_type.startswith("inf1."):
+        return ""
+    return f"ECS runs {instance_type} on EC2 alone, not on Managed Instances: take a group of it, inf2 or trn1"

@@ -134,7 +134,8 @@ def check_neuron(required: Requirements, machine: InstanceType) -> Rejection | N
     """Reject types with too few Neuron devices or cores.
 
     A job takes one device or all devices of an instance, because ECS does not count them; more devices than required
-    are therefore accepted.
+    are therefore accepted. Of Trainium2 a program may show itself twice as many cores as by default, so that all count
+    here; a notice says so.
     """
     return _reject_fewer(machine.neuron_devices, required.neuron_devices, "Neuron device") or _reject_fewer(
         machine.neuron_cores, required.neuron_cores, "NeuronCore"

@@ -33,7 +33,7 @@ class NeuronClaim:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Return the paths of the devices, the same on the instance and in the container."""
+        """Return the paths of the devices on the instance."""
         return tuple(f"/dev/neuron{device}" for device in self.devices)
 
     def __str__(self) -> str:
@@ -58,8 +58,8 @@ def requires_neuron(required: Requirements) -> bool:
 
 
 def required_devices(required: Requirements, machine: InstanceType) -> int:
-    """Return the number of devices that a job needs on this type, at least one."""
-    cores_per_device = machine.neuron_cores_per_device or 1
+    """Return the number of devices that a job needs on this type, at least one: as many as show it its cores."""
+    cores_per_device = machine.logical_cores_per_device or 1
     return max(required.neuron_devices, math.ceil(required.neuron_cores / cores_per_device), 1)
 
 

@@ -18,11 +18,17 @@ from relaunch.core.revisions.revision import (
 )
 from relaunch.core.selection.gpu_share import share_notices
 from relaunch.core.selection.instance_type_filters import find_unjudged
+from relaunch.core.selection.neuron_devices import required_devices, requires_neuron
 from relaunch.core.selection.requirements import Requirements, derive_requirements
 from relaunch.core.selection.selection import Selection
 
 # ECS replaces instances of ECS Managed Instances from the 14th day on ("Instance draining", Developer Guide).
 _MANAGED_LIFETIME = timedelta(days=14)
+
+# "Supported number of Neuron Cores is 1, 2, 8, 16 or a multiple of 32", says Neuron's runtime on trn1.32xlarge
+# (huggingface/optimum-neuron issue 619).
+_CORES_TOGETHER = frozenset({1, 2, 8, 16})
+_ALL_CORES = 32
 
 # With this many expected interruptions, at least one is as likely as none: 1 - 1/e^0.7 = 0.5.
 _LIKELY_INTERRUPTIONS = 0.7
@@ -43,6 +49,8 @@ def find_notices(definition: JobDefinition, revision: Revision | None, selection
         found = (
             _unused_accelerator(required, revision, chosen),
             _spare_gpus(required, chosen),
+            _hidden_cores(required, chosen),
+            _spare_devices(required, chosen),
             _unjudged_constraints(required, chosen),
             _lost_work(selection, chosen),
             _unbounded_loss(definition, selection),
@@ -122,6 +130,32 @@ def _spare_gpus(required: Requirements, chosen: Offering) -> str:
     return (
         f"{spare} of the {machine.logical_gpu_count} GPUs of {machine.name} are left to other jobs, or idle: ask for "
         f"more in `gpu.count`, or for another model"
+    )
+
+
+def _hidden_cores(required: Requirements, chosen: Offering) -> str:
+    machine = chosen.instance_type
+    seen = machine.neuron_devices * machine.logical_cores_per_device
+    if required.neuron_cores <= seen:
+        return ""
+    return (
+        f"programs see {seen} NeuronCores of {machine.name}, two of the chip as one, and the job asks for "
+        f"{required.neuron_cores}: set NEURON_LOGICAL_NC_CONFIG=1 in the container, or ask for `devices`"
+    )
+
+
+def _spare_devices(required: Requirements, chosen: Offering) -> str:
+    """Say that a job gets more Neuron devices than it asks for, and which numbers of cores it can use together."""
+    machine = chosen.instance_type
+    wanted = required_devices(required, machine)
+    if not requires_neuron(required) or not 1 < wanted < machine.neuron_devices:
+        return ""
+    cores = required.neuron_cores or wanted * machine.logical_cores_per_device
+    is_together = machine.accelerator_model != "Trainium" or cores in _CORES_TOGETHER or not cores % _ALL_CORES
+    together = f"; collectives of Trainium take 1, 2, 8, 16 or a multiple of 32 cores, and not {cores}"
+    return (
+        f"a job of more than one Neuron device gets all {machine.neuron_devices} of {machine.name}, and pays for them"
+        f"{'' if is_together else together}"
     )
 
 

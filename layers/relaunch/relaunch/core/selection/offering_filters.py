@@ -8,6 +8,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.capacity_memory import find_failures
 from relaunch.core.offerings.instance_types import AmiKind, InstanceType, ami_kind, ami_rejection, missing_ami
+from relaunch.core.offerings.managed_instances import managed_rejection
 from relaunch.core.offerings.offering import CapacityMemory, Offering
 from relaunch.core.offerings.quotas import NO_QUOTAS, Quotas, quota_of
 from relaunch.core.offerings.reservations import TAKEN_BEFORE_END
@@ -185,10 +186,11 @@ def check_quota(criteria: OfferingCriteria, offering: Offering) -> Rejection | N
 
 
 def check_managed(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
-    """Reject all but Managed Instances for a task definition that ECS runs on those alone."""
-    if offering.is_managed or not criteria.required.is_managed_only:
-        return None
-    return Rejection("the task definition is for Managed Instances only")
+    """Reject types that Managed Instances do not run, and all others for a task definition that is for those alone."""
+    if offering.is_managed:
+        reason = managed_rejection(offering.instance_type.name)
+        return Rejection(reason) if reason else None
+    return Rejection("the task definition is for Managed Instances only") if criteria.required.is_managed_only else None
 
 
 def check_placement_constraints(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:

@@ -28,6 +28,9 @@ def test_instances_of_other_types_and_providers_and_draining_ones_are_ignored() 
 
     assert target.find_remaining_resources("g6.xlarge", "g5-spot") == []
     assert target.find_remaining_resources("g5.xlarge", "another") == []
+    assert target.find_remaining_resources("g5.xlarge", "g5-spot", "i-0123456789abcdef0") == []
+    (running,) = region.simulator.instances.by_id
+    assert len(target.find_remaining_resources("g5.xlarge", "g5-spot", running)) == 1
     (host,) = region.simulator.clusters.get("c").container_instances.values()
     region.ecs.update_container_instances_state(cluster="c", containerInstances=[host.arn], status="DRAINING")
     assert target.find_remaining_resources("g5.xlarge", "g5-spot") == []

@@ -63,6 +63,27 @@ def test_output_goes_where_awslogs_would_send_it(region: SimulatedRegion) -> Non
     assert (target.group, target.stream) == ("/train", f"gpu/main/{arn.rpartition('/')[2]}")
 
 
+@pytest.mark.parametrize(
+    ("host", "inside", "code", "words"),
+    [
+        (3, 0, 0, ""),
+        (3, 3, 1, "Specified core not accessible! is /dev/neuron0 visible to process?"),
+        (6, 0, None, 'adding custom device "/dev/neuron6": no such file or directory'),
+    ],
+)
+def test_a_neuron_device_has_to_be_there_and_the_first_of_the_container(
+    region: SimulatedRegion, host: int, inside: int, code: int | None, words: str
+) -> None:
+    region.provider("inf2", "inf2.24xlarge")
+    device = {"hostPath": f"/dev/neuron{host}", "containerPath": f"/dev/neuron{inside}"}
+    region.register("train", container(linuxParameters={"devices": [device]}))
+
+    (ended,) = region.wait_for(region.run_one("inf2"), "STOPPED")["containers"]
+
+    assert ended.get("exitCode") == code
+    assert words in ended.get("reason", "")
+
+
 def test_stop_task_sends_sigterm_and_keeps_its_reason(offered: SimulatedRegion) -> None:
     offered.script = lambda _spec: Script(runtime_seconds=None, sigterm_delay_seconds=10.0, sigterm_exit_code=0)
     arn = offered.run_one("g5-spot", tags=[{"key": "a", "value": "b"}])

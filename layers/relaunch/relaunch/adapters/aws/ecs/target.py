@@ -177,11 +177,14 @@ class EcsTarget:
     def find_gpus(self, instance_type: str, capacity_provider: str) -> list[GpuDevice]:
         return [gpu for machine in self._machines(instance_type, capacity_provider) for gpu in observe_gpus(machine)]
 
-    def find_remaining_resources(self, instance_type: str, capacity_provider: str) -> list[RemainingResources]:
-        return [read_remaining_resources(machine) for machine in self._machines(instance_type, capacity_provider)]
+    def find_remaining_resources(
+        self, instance_type: str, capacity_provider: str, instance_id: str = ""
+    ) -> list[RemainingResources]:
+        machines = self._machines(instance_type, capacity_provider, instance_id)
+        return [read_remaining_resources(machine) for machine in machines]
 
-    def _machines(self, instance_type: str, capacity_provider: str) -> list[Mapping[str, Any]]:
-        machine_filter = instance_type_is(instance_type)
+    def _machines(self, instance_type: str, capacity_provider: str, instance_id: str = "") -> list[Mapping[str, Any]]:
+        machine_filter = ec2_instance_is(instance_id) if instance_id else instance_type_is(instance_type)
         with aws_errors(f"looking at the machines of {instance_type}"):
             listed = self._client.list_container_instances(
                 cluster=self._cluster, filter=machine_filter, status="ACTIVE", maxResults=MAX_DESCRIBED
