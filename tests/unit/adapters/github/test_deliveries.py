@@ -251,32 +251,6 @@ def test_the_pushed_commit_is_taken_where_no_head_commit_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "skip"),
-    [
-        *((f"Release 2.1 {words}\n\nNo change", words) for words in ("[skip ci]", "[ci skip]", "[no ci]")),
-        *((f"Release 2.1\n\n{words}", words) for words in ("[skip actions]", "[actions skip]")),
-        ("Release 2.1\n\n\nskip-checks: true\n", "skip-checks: true"),
-        ("Release 2.1\n\n\nskip-checks:true", "skip-checks:true"),
-        ("Say what skip-checks: true does", ""),
-        ("Teach skip ci to the parser", ""),
-        (None, ""),
-    ],
-)
-def test_a_push_is_skipped_by_the_message_of_its_newest_commit_alone(message: str | None, skip: str) -> None:
-    older = [{**PUSH["commits"][0], "message": "Older [skip ci]"}, *PUSH["commits"]]
-    payload = {**PUSH, "commits": older, "head_commit": {**PUSH["head_commit"], "message": message}}
-
-    assert parse_event("push", payload).skip == skip
-    assert parse_event("push", trim_payload(payload)).skip == skip
-
-
-def test_a_message_that_is_long_does_not_stay_in_what_is_trimmed() -> None:
-    payload = {**PUSH, "head_commit": {**PUSH["head_commit"], "message": "[no ci]" + "x" * 1_000_000}}
-
-    assert trim_payload(payload)["head_commit"] == {"id": SHA, "message": "[no ci]"}
-
-
-@pytest.mark.parametrize(
     "change",
     [
         pytest.param({"created": True, "before": NO_COMMIT}, id="new-branch"),
