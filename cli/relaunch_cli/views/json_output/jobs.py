@@ -6,6 +6,7 @@ from datetime import datetime
 from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.cost import attempt_price, cost_so_far
 from relaunch.core.jobs.job import Job, TimelineEntry
+from relaunch.core.jobs.progress import total_steps
 from relaunch.core.jobs.state import CostBasis
 from relaunch.core.launches.launch_plan import job_checkpoint_uri
 from relaunch.core.lifecycle.wait_explanation import Explanation
@@ -87,13 +88,16 @@ def checkpoints_json(job: Job, saved: JobCheckpoints) -> JsonObject | None:
     newest = saved.newest
     return {
         "uri": job_checkpoint_uri(job),
-        "total_steps": job.definition.total_steps,
+        "total_steps": total_steps(job, newest),
         "newest": {
             "uri": newest.uri,
             "step": newest.step,
             "attempt": newest.attempt,
             "saved_at": json_time(newest.saved_at),
-            "loss": newest.loss,
+            "loss": newest.reported.loss,
+            "metrics": dict(newest.reported.metrics),
+            "save_seconds": newest.reported.save_seconds,
+            "written_at": json_time(newest.reported.written_at),
         }
         if newest
         else None,

@@ -4,6 +4,7 @@ import pytest
 
 from fakes.builders import NOW, make_definition
 from fakes.cli_session import flat
+from relaunch.core.jobs.reported import Reported
 from relaunch.ports import PermanentError
 
 BELOW = "s3://acme-checkpoints/resnet/"
@@ -18,7 +19,7 @@ def job_id(session):
 def test_how_far_a_job_has_saved_is_shown_with_its_loss_and_where_its_result_is(relaunch, session, job_id):
     uri = f"{BELOW}{job_id}/attempt-2/step-0000300/"
     session.deps.checkpoints.complete[job_id] = uri
-    session.deps.checkpoints.loss = 0.03125
+    session.deps.checkpoints.reported = Reported(loss=0.03125)
     said = "step 300 of 1,000, loss 0.03125, by attempt 2 at 09:26:53 UTC"
 
     texts = [flat(relaunch(command, job_id).stdout) for command in ("show", "explain")]
@@ -28,6 +29,7 @@ def test_how_far_a_job_has_saved_is_shown_with_its_loss_and_where_its_result_is(
 
     assert all(f"Saved {said}" in text and f"Checkpoint {uri}" in text for text in texts)
     newest = {"uri": uri, "step": 300, "attempt": 2, "saved_at": NOW.isoformat(), "loss": 0.03125}
+    newest |= {"metrics": {}, "save_seconds": None, "written_at": None}
     expected = {"uri": f"{BELOW}{job_id}/", "total_steps": 1000, "newest": newest, "problem": None, "unusable": []}
     assert documents == [expected, expected]
     assert f"Result      {uri}" in ended
