@@ -1,7 +1,7 @@
 """The manifest of a checkpoint, which its training writes last; what it says is not relied on before it is checked.
 
 It is `{"format": 1, "objects": [{"key": …, "size": …}, …], …}`: keys relative to the prefix of the checkpoint, sizes in
-bytes. What it says of the training is read apart (core.jobs.reported). examples/relaunch_training.py writes it.
+bytes. The rest is read apart (core.jobs.reported). examples/relaunch_training.py writes it.
 """
 
 import json
@@ -35,7 +35,7 @@ def find_defect(manifest: bytes, prefix: str, sizes: _Sizes) -> str:
 
 
 def read_training(manifest: bytes) -> Reported:
-    """Return what a manifest that has no defect says of its training."""
+    """Return what a manifest that has no defect says about its training."""
     return read_reported(json.loads(manifest))
 
 

@@ -29,7 +29,6 @@ def test_what_a_training_says_is_read():
         written_at=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
         series=(SeriesPoint(0, AT - 45), SeriesPoint(10, AT, 0.5)),
     )
-    assert said.metrics == {"eval/f1": 1.0, "lr": 1e-5}
 
 
 @pytest.mark.parametrize("value", ["NaN", "1e400", "1" + "0" * 400, '"low"', "true", "[1]", "null"])

@@ -24,7 +24,7 @@ class SavedCheckpoint:
     """A complete checkpoint: its URI, the step it was saved after, the attempt that wrote it, and when it was done.
 
     `earlier` are the steps and times of the checkpoints of that attempt before it, as far as they are still there.
-    `reported` is what its manifest says of the training.
+    `reported` is what its manifest says about the training.
     """
 
     uri: str

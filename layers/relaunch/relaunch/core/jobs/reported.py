@@ -1,4 +1,4 @@
-"""What a training says of itself beside its objects, in the manifest of a checkpoint: checked, bounded, and not needed.
+"""What a training says about itself in the manifest of a checkpoint: checked, bounded, and not needed.
 
 A value that is not what it should be is left out, and nothing else with it.
 """
@@ -90,7 +90,8 @@ def _points(given: Any) -> list[SeriesPoint]:
 def _point(given: Any) -> SeriesPoint | None:
     if not isinstance(given, list) or len(given) != 3:
         return None
-    step, at = _steps(given[0], least=0), _number(given[1])
+    step = _steps(given[0], least=0)
+    at = _number(given[1])
     if step is None or at is None or not _TIMES[0] <= at <= _TIMES[1]:
         return None
     return SeriesPoint(step, at, _number(given[2]))
