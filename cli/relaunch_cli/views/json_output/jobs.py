@@ -1,13 +1,14 @@
 """Jobs and events."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 
 from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.cost import attempt_price, cost_so_far
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.progress import total_steps
-from relaunch.core.jobs.state import CostBasis
+from relaunch.core.jobs.state import CostBasis, JobState
+from relaunch.core.jobs.training import TrainingProgress
 from relaunch.core.launches.launch_plan import job_checkpoint_uri
 from relaunch.core.lifecycle.wait_explanation import Explanation
 from relaunch.core.revisions.revision import find_stop_timeout
@@ -103,6 +104,30 @@ def checkpoints_json(job: Job, saved: JobCheckpoints) -> JsonObject | None:
         else None,
         "problem": saved.problem or None,
         "unusable": list(saved.unusable),
+    }
+
+
+def training_json(job: Job, training: TrainingProgress) -> JsonObject:
+    """Return how far the training of a job of `show` and `explain` is; null for what is not known."""
+    age = training.checkpoint_age
+    risk = training.at_risk
+    stalled = job.noted.stalled_since if job.noted is not None and job.state is JobState.RUNNING else None
+    return {
+        "step": training.step,
+        "at": json_time(training.at),
+        "total_steps": training.total_steps,
+        "loss": training.loss,
+        "metrics": dict(training.metrics),
+        "steps_per_second": training.steps_per_second,
+        "rests_on": training.rests_on or None,
+        "finishes_at": json_time(training.finishes_at),
+        "checkpoint_age_seconds": None if age is None else age.total_seconds(),
+        "at_risk": None if risk is None else {"seconds": risk.time.total_seconds(), "usd": risk.usd},
+        "stalled_since": json_time(stalled),
+        "series": [
+            {"step": each.step, "at": json_time(datetime.fromtimestamp(each.at, UTC)), "loss": each.loss}
+            for each in training.series
+        ],
     }
 
 
