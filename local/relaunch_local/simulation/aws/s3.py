@@ -95,7 +95,7 @@ _SAID: tuple[dict[str, Any], ...] = (
     {"loss": "low", "metrics": [1], "total_steps": True, "save_seconds": None, "series": [[3, 2, 1], [1], 7]},
     {"loss": 0.5, "metrics": {"accuracy": 0.75}, "save_seconds": 4.0, "saved_at": "2026-03-14T09:26:53+00:00"},
 )
-"""What trainings say about themselves, by step: nothing, what is none of it, and what is; a checkpoint is one anyway."""
+"""What trainings say about themselves, by step: nothing, what is none of it, and what is; each is a checkpoint."""
 
 
 def manifest_of(step: int, attempt: int, sizes: dict[str, int]) -> bytes:
