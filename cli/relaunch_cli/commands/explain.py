@@ -1,5 +1,6 @@
 """`relaunch explain`."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,6 +16,7 @@ from relaunch_cli.job_starts import has_more, load_starts
 from relaunch_cli.job_training import load_lines, with_noted
 from relaunch_cli.lookup import connect, load_history
 from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack
+from relaunch_cli.save_advice import advise_job
 from relaunch_cli.views.job_training import saved_rows
 from relaunch_cli.views.jobs import render_full_explanation
 from relaunch_cli.views.json_output.jobs import checkpoints_json, explanation_json, training_json
@@ -63,6 +65,7 @@ def explain(
     history = with_noted(history, saved, now)
     training = measure_training(history.job, saved.newest, lines, now)
     explanation = explain_job(history.job, now)
+    explanation = replace(explanation, advice=(*explanation.advice, *advise_job(history)))
     if as_json:
         document = explanation_json(history, explanation, now, waiting, machines)
         document |= {"checkpoints": checkpoints_json(history.job, saved), "nodes": fits_json(fits)}

@@ -55,7 +55,8 @@ def test_a_stall_that_is_said_again_is_found():
 def make_checks():
     """Make checks of a job that saved its steps 50 and 60 two hours and one hour ago, what they find, and the time."""
     clock = Clock()
-    objects, now = ObjectStore(), clock.now()
+    objects = ObjectStore()
+    now = clock.now()
     found: list[str] = []
     for step, hours in ((50, 2), (60, 1)):
         key = f"resnet/resnet-1f2e3d4c/attempt-1/step-{step:07d}/manifest.json"
