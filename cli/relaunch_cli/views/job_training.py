@@ -4,6 +4,7 @@ from datetime import datetime
 
 from rich.text import Text
 
+from relaunch.core.definitions.links import fill_links
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.jobs.training import TrainingProgress
@@ -17,8 +18,15 @@ _SHOWN_METRICS = 6
 
 
 def saved_rows(job: Job, saved: JobCheckpoints, training: TrainingProgress, now: datetime) -> list[tuple[str, Text]]:
-    """Return the names and values of lines: how far a job is, what it has saved, and where that is."""
-    return [*training_rows(job, training, now), *checkpoint_rows(job, saved, now)]
+    """Return the names and values of lines: how far a job is, what it has saved and where, and its pages elsewhere."""
+    links = [(name, Text(link, no_wrap=True)) for name, link in links_of(job).items()]
+    return [*training_rows(job, training, now), *checkpoint_rows(job, saved, now), *links]
+
+
+def links_of(job: Job) -> dict[str, str]:
+    """Return the links of a job that its definition has, by name."""
+    attempt = job.attempt.number if job.attempt is not None else None
+    return fill_links(job.definition.links, definition=job.definition.name, job_id=job.job_id, attempt=attempt)
 
 
 def training_rows(job: Job, training: TrainingProgress, now: datetime) -> list[tuple[str, Text]]:

@@ -16,6 +16,7 @@ from relaunch.core.triggers.waiting_jobs import WaitingJobs
 from relaunch.ports import EventRecord, JobHistory, StoredSelection
 from relaunch_cli.job_checkpoints import JobCheckpoints
 from relaunch_cli.job_machines import NO_MACHINES, JobMachines
+from relaunch_cli.views.job_training import links_of
 from relaunch_cli.views.json_output.job_list import cost_json, waiting_json
 from relaunch_cli.views.json_output.json_time import JsonObject, json_time
 from relaunch_cli.views.json_output.machines import machine_json
@@ -43,6 +44,7 @@ def job_json(job: Job, now: datetime) -> JsonObject:
         "run_seconds": job.run_time(now).total_seconds(),
         **cost_json(*cost_so_far(job, now)),
         "cancel_requested": job.cancel_requested or None,
+        "links": links_of(job),
         "accepted_at": json_time(job.accepted_at),
         "ended_at": json_time(job.ended_at),
     }

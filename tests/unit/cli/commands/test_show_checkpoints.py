@@ -198,6 +198,18 @@ def test_a_list_says_in_few_words_how_far_a_training_is(noted, state, shown):
     assert shown in console.file.getvalue()
 
 
+def test_the_pages_of_a_job_elsewhere_are_shown(relaunch, session):
+    session.deps.definitions.save_definition(make_definition(links={"W&B": "https://wandb.ai/acme/{job_id}/{attempt}"}))
+    job_id = session.run_interrupted_job()
+    link = f"https://wandb.ai/acme/{job_id}/2"
+
+    assert all(f"W&B {link}" in flat(relaunch(command, job_id).stdout) for command in ("show", "explain"))
+    assert relaunch("show", job_id, "--json").document["links"] == {"W&B": link}
+    assert relaunch("definitions", "--json").document["definitions"][0]["links"] == {
+        "W&B": "https://wandb.ai/acme/{job_id}/{attempt}"
+    }
+
+
 def test_a_definition_without_checkpoints_says_nothing_of_them(relaunch, session):
     session.deps.definitions.save_definition(make_definition(checkpoint_uri=None))
     job_id = session.submit()
