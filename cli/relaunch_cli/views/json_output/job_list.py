@@ -27,7 +27,7 @@ def summary_json(summary: JobSummary, now: datetime) -> JsonObject:
         "failures": summary.failures,
         "run_seconds": summary.run_seconds + running,
         **cost_json(*summary.cost_so_far(now)),
-        "progress": noted_json(summary.noted),
+        "progress": noted_json(summary.noted.in_state(summary.state) if summary.noted else None),
         "trigger": summary.trigger,
         "started_by": summary.started_by or summary.trigger,
         "accepted_at": json_time(summary.accepted_at),

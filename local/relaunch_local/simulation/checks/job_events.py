@@ -119,8 +119,9 @@ class JobEventChecks:
         change = changes[sequence - 1]
         sent = (event["state"], event.get("waiting_for"), event.get("attempt"))
         self._check("an event says what the change was", sent == change[:3], f"{event['id']}: {sent}, not {change}")
+        hangs = change.is_stalled and change.state == "RUNNING"
         says_stall = event.get("progress", {}).get("stalled_since") is not None
-        self._check("an event says what hangs", says_stall == change.is_stalled, f"{event['id']}: {says_stall}")
+        self._check("an event says what hangs", says_stall == hangs, f"{event['id']}: {says_stall}")
         before = changes[sequence - 2].state if sequence > 1 else None
         is_same = event.get("state_before") == before
         self._check("an event says what was before", is_same, f"{event['id']}: {event.get('state_before')}, {before}")

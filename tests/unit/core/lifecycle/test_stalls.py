@@ -11,9 +11,10 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, NotedProgress
 from relaunch.core.lifecycle.change_events import event_of
-from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.lifecycle.decision import Decision, move
 from relaunch.core.lifecycle.events import ProgressNoted
 from relaunch.core.lifecycle.explanation import explain
+from relaunch.core.lifecycle.job_changes import with_change
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum, decision_metrics
 from relaunch.core.lifecycle.stalls import RECOVERED, STALLED, describe_stall
 from relaunch.core.lifecycle.table import decide
@@ -72,6 +73,17 @@ def test_whoever_watches_the_job_hears_of_both() -> None:
     assert (progress.step, progress.saved_step, progress.total_steps, progress.loss) == (0, 120, 200, 0.5)
     assert (progress.saved_at, progress.stalled_since) == (NOW, NOW)
     assert event_of(stalled, second).progress.stalled_since is None  # type: ignore[union-attr]
+
+
+def test_a_job_that_has_stopped_neither_hangs_nor_is_done_at_any_time() -> None:
+    job = make_running_job(noted_progress=replace(HANGING, finishes_at=LATER))
+    stopping = move(job, JobState.STOPPING, LATER, event="cancelling")
+
+    change = with_change(job, None, stopping, LATER).job.outbox.unsent[0]
+    progress = event_of(job, change).progress
+
+    assert progress is not None
+    assert (progress.saved_step, progress.finishes_at, progress.stalled_since) == (120, None, None)
 
 
 @pytest.mark.parametrize("state", [JobState.STOPPING, JobState.SUCCEEDED])

@@ -223,7 +223,7 @@ def describe_job(job: Job, now: datetime) -> dict[str, Any]:
         failures=job.totals.failures,
         cost_usd=None if basis is CostBasis.UNKNOWN else round(usd, 4),
         is_cost_limit=basis is CostBasis.LIMIT,
-        progress=_describe_progress(job.noted) if job.noted else None,
+        progress=_describe_progress(job.noted.in_state(job.state)) if job.noted else None,
     ).model_dump(mode="json")
 
 

@@ -1,5 +1,6 @@
 """The state of a job, what it waits for, what its cost rests on, and its summary; lists of jobs import no more."""
 
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -125,6 +126,10 @@ class NotedProgress:
     """How long its newest save stopped the training; 0 if it does not say so."""
     stalled_since: datetime | None = None
     """Since when nothing newer was saved, for longer than that should take; None if it was."""
+
+    def in_state(self, state: JobState) -> "NotedProgress":
+        """Return what holds in a state of the job: what does not run is done at no time, and does not hang."""
+        return self if state is JobState.RUNNING else replace(self, finishes_at=None, stalled_since=None)
 
 
 @dataclass(frozen=True, slots=True)

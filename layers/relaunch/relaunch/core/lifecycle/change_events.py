@@ -157,10 +157,10 @@ def event_of(job: Job, change: JobChange) -> JobStateChange:
 
 
 def _progress(job: Job, change: JobChange) -> EventProgress | None:
-    noted = change.noted
-    if noted is None:
+    if change.noted is None:
         total = job.definition.total_steps
         return None if change.step is None else EventProgress(step=change.step, total_steps=total)
+    noted = change.noted.in_state(change.state)
     return EventProgress(
         step=change.step or 0,
         total_steps=noted.total_steps,
