@@ -103,9 +103,10 @@ _BODY: TypeAdapter[Any] = TypeAdapter(_StoredJob)
 def write_job_body(job: Job) -> str:
     """Return the JSON of a job."""
     stored = _StoredJob(*(attrgetter(place)(job) for place in STORED_NAMES.values()))
-    unused = {} if job.group != GroupPlace() else dict.fromkeys(_OF_GROUPS, True)
+    unused: dict[str, Any] = {} if job.group != GroupPlace() else dict.fromkeys(_OF_GROUPS, True)
     if job.noted is None:
         unused["noted_progress"] = True
+    unused["unsent_events"] = {at: {"noted"} for at, each in enumerate(job.outbox.unsent) if each.noted is None}
     return _BODY.dump_json(stored, exclude={"definition": left_out(job.definition), **unused}).decode()
 
 
