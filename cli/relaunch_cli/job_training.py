@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.reported_lines import read_lines
 from relaunch.core.jobs.state import JobState
 from relaunch.core.jobs.training import note_progress
@@ -31,7 +30,7 @@ def load_lines(history: "JobHistory", connection: "Connection") -> "Sequence[Rep
     if job.state is not JobState.RUNNING or job.attempt is None or job.attempt.task_id is None:
         return ()
     try:
-        source = connection.logs if job.definition.target is Target.ECS else connection.pod_logs
+        source = connection.pod_logs if job.definition.target.capabilities.runs_pods else connection.logs
         reader = JobLogs(source, find_container(None, history), job.attempt.number, connection.now() - _SINCE)
         lines = reader.tail(history, _LINES)
     except Exception as error:

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from fakes.builders import NOW, make_definition, make_running_job
 from fakes.cli_session import flat
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.cost import summarize_job
 from relaunch.core.jobs.reported import Reported
 from relaunch.core.jobs.state import JobState, NotedProgress
@@ -140,6 +141,15 @@ def test_a_log_that_cannot_be_read_disturbs_nothing(relaunch, session, training_
     assert shown.exit_code == 0
     assert "Progress step 200 of 1,000 (20%), loss 0.5, at" in flat(shown.stdout)
     assert "Rate 6 seconds a step, by the newest 2 checkpoints" in flat(shown.stdout)
+
+
+def test_a_pod_has_its_log_in_its_cluster(session, training_id):
+    history = session.jobs.load_history(training_id)
+    on_ack = replace(history.job, definition=replace(history.job.definition, target=Target.ACK))
+    session.pod_logs.streams, session.logs.streams = session.logs.streams, {}
+
+    assert [each.step for each in load_lines(replace(history, job=on_ack), session)] == [250, 290]
+    assert load_lines(history, session) == ()
 
 
 def test_a_bug_is_no_log_that_cannot_be_read(session, training_id, monkeypatch):
