@@ -1,13 +1,5 @@
 """Checkpoints of a training that may be interrupted at any time, as Relaunch reads them: one file to copy.
 
-    with Checkpoints.from_environment() as checkpoints:
-        newest = checkpoints.resume("resumed")  # None at the first start; else newest.folder has the saved files
-        while step < steps and not checkpoints.stopped:
-            ...  # a step
-            checkpoints.report(step, steps, loss=loss)
-            if checkpoints.stop_requested or step % 500 == 0 or step == steps:
-                checkpoints.save(step, {"state.pt": path}, loss=loss, total_steps=steps)
-
 It needs Python 3.8, and boto3 for `s3://bucket/prefix/` and `oss://bucket/prefix/`; docs/checkpoints.md says more.
 """
 
@@ -26,7 +18,6 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote
@@ -88,6 +79,7 @@ class Checkpoints:
     _stop_at: float = field(default=math.inf, init=False)
     _next_report: float = field(default=-math.inf, init=False)
     _saved_step: int | None = field(default=None, init=False)
+    _series: dict[int, list[Any]] = field(default_factory=dict, init=False)
     _failure: SaveFailedError | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -130,29 +122,31 @@ class Checkpoints:
         reject = reject or (lambda uri, reason: print(f"relaunch: {uri} cannot be used: {reason}", file=sys.stderr))
         for uri in self._candidates():
             try:
-                return _fetch(uri, Path(folder))
+                found = _fetch(uri, Path(folder))
+                with suppress(ArithmeticError, KeyError, TypeError, ValueError):
+                    said = found.manifest["series"][-1_000:]
+                    self._series = {int(n): [int(n), int(at), _finite({"x": x}).get("x")] for n, at, x in said}
+                return found  # noqa: TRY300 - the next one is tried after an error alone
             except CheckpointUnusableError as error:  # noqa: PERF203 - each may be
                 reject(uri, str(error))
         return None
 
     def _candidates(self) -> Iterator[str]:
-        given = [self.resume_uri] if self.resume_uri else []
-        yield from given
+        yield from filter(None, [self.resume_uri])
         jobs = [uri.rsplit("/", depth)[0] for uri, depth in ((self.uri, 2), (self.resume_uri, 3)) if uri]
         for job in dict.fromkeys(jobs):
-            yield from (uri for uri in find_complete(job) if uri not in given)
+            yield from (uri for uri in find_complete(job) if uri != self.resume_uri)
 
     def save(self, step: int, files: Files, *, total_steps: int | None = None, **metrics: Any) -> str | None:
         """Save a checkpoint, the manifest last, and print so; return its URI, None if it was not saved.
 
-        `files` are a folder, a file, bytes and paths of files by key, or a function that returns them, whose time
-        counts into `save_seconds`. A step is saved once. If the store is out of reach the training goes on, for only
-        the memory has its work; a last save that failed is raised at the end of the `with`, what is refused at once.
+        `files` are a folder, a file, bytes and paths by key, or a function that returns them, in `save_seconds`, too.
+        A store that is out of reach ends no training; a failed last save is raised at the end of the `with`.
         """
         uri = None
         try:
             if self.uri and self.rank == 0 and step != self._saved_step:
-                uri = self._save(step, files, total_steps, _finite(metrics))
+                uri = self._save(step, files, total_steps, self._note(step, metrics))
                 self._saved_step = step
                 self._failure = None
         except SaveFailedError as error:
@@ -169,7 +163,7 @@ class Checkpoints:
         manifest: dict[str, Any] = {"format": 1, "job_id": self.job_id, "attempt": self.attempt, "step": step}
         manifest["objects"] = [{"key": key, **_describe(body)} for key, body in bodies.items()]
         manifest["metrics"] = {name: value for name, value in metrics.items() if name != "loss"}
-        known = {"loss": metrics.get("loss"), "total_steps": total_steps}
+        known = {"loss": metrics.get("loss"), "total_steps": total_steps, "series": list(self._series.values())}
         manifest.update({name: value for name, value in known.items() if value is not None})
         for key, body in bodies.items():
             store.put(key, body, self._check_time)
@@ -190,14 +184,21 @@ class Checkpoints:
         """Print how far the training is, once in `report_seconds` and at the end; only then `float` is asked for."""
         if self.rank == 0 and (time.monotonic() >= self._next_report or step == total_steps):
             self._next_report = time.monotonic() + self.report_seconds
-            _print_line(step=step, of=total_steps, **_finite(metrics))
+            _print_line(step=step, of=total_steps, **self._note(step, metrics))
+
+    def _note(self, step: int, metrics: Mapping[str, Any]) -> dict[str, float]:
+        numbers = _finite(metrics)
+        self._series[step] = [step, int(time.time()), numbers.get("loss")]
+        if len(points := list(self._series.values())) > 1_000:
+            del self._series[min(zip(points, points[1:], points[2:]), key=lambda near: near[2][1] - near[0][1])[1][0]]
+        return numbers
 
     def prune(self, keep: int) -> int:
         """Delete what is older than the newest `keep` complete checkpoints of the job; return how many these were."""
         if self.uri is None or self.rank or keep < 1:
             return 0
         store = open_store(self.uri.rsplit("/", 2)[0])
-        kept = list(islice(find_complete(store.uri), keep))
+        kept = [uri for _, uri in zip(range(keep), find_complete(store.uri))]
         oldest = _order(kept[-1]) if len(kept) == keep else (0, 0)
         old = [key for key in store.sizes() if (0, 0) < _order(store.uri + key) < oldest]
         # The manifest first: nobody resumes from what has none.
@@ -289,8 +290,7 @@ def _print_line(**numbers: float | None) -> None:
 
 
 def _folder(uri: str, form: re.Pattern[str]) -> str:
-    folder = open_store(uri).uri
-    if not form.fullmatch(folder):
+    if not form.fullmatch(folder := open_store(uri).uri):
         raise ValueError(f"{uri} is not of the form {form.pattern}")
     return folder
 

@@ -34,6 +34,7 @@ from relaunch_cli.deployment.defaults import DEFAULTS
 from relaunch_cli.errors import CommandError, NotConnectedError, did_you_mean
 from relaunch_cli.first_quotas import with_first_quotas
 from relaunch_cli.lookup import load_definition
+from relaunch_cli.save_advice import with_save_advice
 from relaunch_cli.terminal import echo
 from relaunch_cli.views.plan import PlanBasis
 from relaunch_cli.views.screen import print_note, progress
@@ -87,7 +88,8 @@ class Planner:
     def plan_definitions(self, definitions: Sequence[JobDefinition]) -> list[Plan]:
         """Plan jobs of definitions; offline their task definitions are not read."""
         if self.deps is not None:
-            return self._with_quotas(plan_jobs(definitions, self.deps, self.zones))
+            plans = self._with_quotas(plan_jobs(definitions, self.deps, self.zones))
+            return plans if self.connection is None else with_save_advice(plans, self.connection.jobs)
         available = in_zones(self._bundled_offerings(), self.zones)
         return [
             plan_on(available, each, None)

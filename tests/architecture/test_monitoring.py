@@ -195,7 +195,7 @@ def test_every_alarm_watches_a_metric_that_there_is(alarms: dict[str, Any]) -> N
             assert (alarm["Namespace"], alarm["MetricName"], dimension) in AWS_METRICS, name
 
 
-def test_there_are_no_more_alarms_than_are_free_but_five_and_two_with_machines_two_with_a_webhook_and_one_with_notices(
+def test_there_are_no_more_alarms_than_are_free_but_six_and_two_with_machines_two_with_a_webhook_and_one_with_notices(
     template: Template, alarms: dict[str, Any]
 ) -> None:
     paid = {
@@ -209,7 +209,7 @@ def test_there_are_no_more_alarms_than_are_free_but_five_and_two_with_machines_t
         "WatchesWebhook": ["WebhookFailuresAlarm", "WebhookThrottlesAlarm"],
         "WatchesNotices": ["NoticesGivenUpAlarm"],
     }
-    assert len(alarms) - sum(map(len, paid.values())) <= FREE_ALARMS + 5
+    assert len(alarms) - sum(map(len, paid.values())) <= FREE_ALARMS + 6
     for name, alarm in alarms.items():
         # An alarm on an expression is paid for each of its metrics, and one of high resolution three times.
         assert "Metrics" not in alarm, name
@@ -286,6 +286,12 @@ def test_a_refused_job_alarms_for_as_long_as_its_free_calls_are_repeated(alarms:
     assert (refused["MetricName"], refused["Statistic"], refused["Threshold"]) == (Metric.JOBS_REFUSED, "Sum", 0)
     assert following is not None
     assert refused["Period"] >= (following.until - NOW - waited).total_seconds()
+
+
+def test_a_training_that_stalls_alarms_when_it_is_counted(alarms: dict[str, Any]) -> None:
+    stalled = alarms["TrainingStalledAlarm"]
+
+    assert (stalled["MetricName"], stalled["Statistic"], stalled["Threshold"]) == (Metric.TRAININGS_STALLED, "Sum", 0)
 
 
 def test_a_cluster_that_cannot_be_read_alarms_however_rarely_its_tasks_are_looked_at(alarms: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from fakes.builders import NOW, make_offering, make_revision
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.progress import SavedCheckpoint
+from relaunch.core.jobs.reported import Reported
 from relaunch.core.launches.launch import HostObservation
 from relaunch.core.lifecycle.change_events import JobStateChange
 from relaunch.core.machines.events import InstanceObservation
@@ -184,13 +185,14 @@ def image_digest(repository: str, tag: str) -> str:
 class FakeCheckpoints:
     """Implements CheckpointSource: `complete` maps a job's id to the URI of its newest complete checkpoint.
 
-    `refusal`, when set, is raised by every call. All were saved at `saved_at`, with `loss`. Every search reports
-    `unusable`.
+    `refusal`, when set, is raised by every call. All were saved at `saved_at`, after those `earlier`, and say what is
+    `reported`. Every search reports `unusable`.
     """
 
     refusal: Exception | None = None
     saved_at: datetime = NOW
-    loss: float | None = None
+    earlier: tuple[tuple[int, datetime], ...] = ()
+    reported = Reported()
     unusable: tuple[str, ...] = ()
 
     def __init__(self, complete: Mapping[str, str] | None = None) -> None:
@@ -219,7 +221,7 @@ class FakeCheckpoints:
         if uri is None:
             return None
         attempt, step = re.findall(r"/(?:attempt|step)-([0-9]+)", uri)
-        return SavedCheckpoint(uri, int(step), int(attempt), self.saved_at, loss=self.loss)
+        return SavedCheckpoint(uri, int(step), int(attempt), self.saved_at, self.earlier, self.reported)
 
     def probe(self, checkpoint_uri: str, job_id: str) -> None:
         if self.refusal is not None:

@@ -3,6 +3,7 @@
 from contextlib import AbstractContextManager
 from datetime import timedelta
 
+from relaunch.core.jobs import training
 from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.progress import SavedCheckpoint, resumed_step
 from relaunch.core.lifecycle import restart_policy, running
@@ -65,6 +66,14 @@ PROGRESS_BUGS = (
         changed(restart_policy, _has_gained=_has_saved_or_gained),
         "a job without progress ends",
         60,
+        world=_everywhere,
+    ),
+    PlantedBug(
+        "stall-of-what-saves",
+        "a training has stalled as soon as its newest checkpoint is as old as the usual time between two",
+        changed(training, STALLED_AFTER=1, LEAST_STALL=timedelta(0)),
+        "only a training that saves nothing has stalled",
+        30,
         world=_everywhere,
     ),
     PlantedBug(

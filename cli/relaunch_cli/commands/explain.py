@@ -1,20 +1,25 @@
 """`relaunch explain`."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from relaunch.core.jobs.state import JobState
+from relaunch.core.jobs.training import measure_training
 from relaunch.core.lifecycle.explanation import explain as explain_job
 from relaunch.usecases.count_waiting_jobs import count_waiting_jobs
 from relaunch_cli.job_checkpoints import load_checkpoints
 from relaunch_cli.job_machines import load_job_machines
 from relaunch_cli.job_nodes import find_node_fits
 from relaunch_cli.job_starts import has_more, load_starts
+from relaunch_cli.job_training import load_lines, with_noted
 from relaunch_cli.lookup import connect, load_history
 from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack
+from relaunch_cli.save_advice import advise_job
+from relaunch_cli.views.job_training import saved_rows
 from relaunch_cli.views.jobs import render_full_explanation
-from relaunch_cli.views.json_output.jobs import checkpoints_json, explanation_json
+from relaunch_cli.views.json_output.jobs import checkpoints_json, explanation_json, training_json
 from relaunch_cli.views.json_output.start_stages import starts_json
 from relaunch_cli.views.machine_progress import with_progress
 from relaunch_cli.views.node_fit import fits_json, render_fits
@@ -44,7 +49,8 @@ def explain(
 
     Also shows since when it waits, what you can change, its last events, and its newest selection.
     """
-    deps = connect(context, stack).deps
+    connection = connect(context, stack)
+    deps = connection.deps
     if is_machine:
         _explain_machine(job, deps, is_full=is_full, as_json=as_json)
         return
@@ -53,15 +59,21 @@ def explain(
         waiting = _count_waiting(history.job, deps)
         machines = load_job_machines(history.job, deps.machines)
         saved = load_checkpoints(history.job, deps.checkpoints)
+        lines = load_lines(history, connection)
         fits = find_node_fits(history.job)
     now = deps.clock.now()
+    history = with_noted(history, saved, now)
+    training = measure_training(history.job, saved.newest, lines, now)
     explanation = explain_job(history.job, now)
+    explanation = replace(explanation, advice=(*explanation.advice, *advise_job(history)))
     if as_json:
         document = explanation_json(history, explanation, now, waiting, machines)
-        print_json({**document, "checkpoints": checkpoints_json(history.job, saved), "nodes": fits_json(fits)})
+        document |= {"checkpoints": checkpoints_json(history.job, saved), "nodes": fits_json(fits)}
+        print_json({**document, "training": training_json(history.job, training)})
     else:
         explanation = with_progress(explanation, history.job, machines, now, deps.limits.machines)
-        print_result(render_full_explanation(history, explanation, now, saved, waiting, is_full=is_full))
+        rows = saved_rows(history.job, saved, training, now)
+        print_result(render_full_explanation(history, explanation, now, rows, waiting, is_full=is_full))
         if fits:
             print_result(render_fits(fits))
 

@@ -52,7 +52,7 @@ def idle_costs(  # noqa: PLR0913 - each part has a price
         items.append(IdleCost("Secrets Manager: the webhook's secret", _USD_PER_SECRET, _USD_PER_SECRET))
     if has_monitoring:
         # One of the two of machines is of capacity providers too.
-        alarms = 15 + has_machines + (has_machines or has_providers) + 2 * has_webhook + has_notices
+        alarms = 16 + has_machines + (has_machines or has_providers) + 2 * has_webhook + has_notices
         dashboards = 2 + has_machines
         items += [
             IdleCost(

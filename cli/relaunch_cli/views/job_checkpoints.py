@@ -5,7 +5,7 @@ from datetime import datetime
 from rich.text import Text
 
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.progress import SavedCheckpoint, resumed_step
+from relaunch.core.jobs.progress import SavedCheckpoint, resumed_step, total_steps
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch_plan import job_checkpoint_uri
 from relaunch_cli.job_checkpoints import JobCheckpoints
@@ -38,8 +38,9 @@ def _resumed(job: Job) -> str:
 
 
 def _describe(job: Job, newest: SavedCheckpoint, unusable: tuple[str, ...], now: datetime) -> str:
-    total = job.definition.total_steps
+    total = total_steps(job, newest)
     of_all = f" of {total:,}" if total else ""
-    loss = f", loss {newest.loss:.6g}" if newest.loss is not None else ""
+    said = newest.reported.loss
+    loss = f", loss {said:.6g}" if said is not None else ""
     when = format_timestamp(newest.saved_at, now)
     return "; ".join((f"step {newest.step:,}{of_all}{loss}, by attempt {newest.attempt} at {when}", *unusable[:1]))

@@ -21,7 +21,6 @@ from relaunch_cli.views.formatting import (
     format_timestamp,
     shorten_task_arns,
 )
-from relaunch_cli.views.job_checkpoints import checkpoint_rows
 from relaunch_cli.views.screen import state_text
 from relaunch_cli.views.selection import SelectionOptions, describe_choice, render_selection
 from relaunch_cli.views.table import PlainTable, key_values
@@ -36,19 +35,20 @@ if TYPE_CHECKING:
     from relaunch.core.lifecycle.wait_explanation import Explanation
     from relaunch.core.triggers.waiting_jobs import WaitingJobs
     from relaunch.ports import EventRecord, JobHistory, StoredSelection
-    from relaunch_cli.job_checkpoints import JobCheckpoints
     from relaunch_cli.views.table import Cell
+
+    Rows = Sequence[tuple[str, Cell]]
 
 # What one attempt usually has.
 _LAST_ENTRIES = 6
 
 
 def render_job(
-    history: JobHistory, explanation: Explanation, now: datetime, saved: JobCheckpoints, owner: Owner | None = None
+    history: JobHistory, explanation: Explanation, now: datetime, saved: Rows, owner: Owner | None = None
 ) -> RenderableType:
     """Return what `show` prints: the job, its attempts, what it has `saved`, and the owner of its definition."""
     table = key_values()
-    for name, value in (*_job_rows(history.job, explanation, now, owner), *checkpoint_rows(history.job, saved, now)):
+    for name, value in (*_job_rows(history.job, explanation, now, owner), *saved):
         table.add_row(name, value)
     _add_rows(table, "Machine", explanation.machines)
     return Group(table, *_attempts(history.attempts, now))
@@ -134,7 +134,7 @@ def render_full_explanation(
     history: JobHistory,
     explanation: Explanation,
     now: datetime,
-    saved: JobCheckpoints,
+    saved: Rows,
     waiting: WaitingJobs | None = None,
     *,
     is_full: bool,
@@ -203,11 +203,11 @@ def _selection_parts(stored: StoredSelection, now: datetime, *, is_full: bool) -
 
 
 def _render_explanation(
-    job: Job, explanation: Explanation, now: datetime, saved: JobCheckpoints, waiting: WaitingJobs | None
+    job: Job, explanation: Explanation, now: datetime, saved: Rows, waiting: WaitingJobs | None
 ) -> RenderableType:
     table = key_values()
     table.add_row("Ran", _ran(job, now))
-    for name, value in checkpoint_rows(job, saved, now):
+    for name, value in saved:
         table.add_row(name, value)
     if explanation.waiting_for:
         table.add_row("Waits for", Text(explanation.waiting_for))

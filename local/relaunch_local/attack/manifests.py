@@ -19,6 +19,7 @@ from relaunch.core.definitions.accelerator import AcceleratorRequirement
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.progress import SavedCheckpoint, measure_progress, resumed_step
+from relaunch.core.jobs.training import note_progress
 from relaunch.core.jobs.trigger_facts import TriggerFacts
 from relaunch.core.revisions.revision import Revision
 from relaunch_local.attack.attempts import Attempt, attempt
@@ -28,7 +29,18 @@ _AT = datetime(2026, 11, 25, tzinfo=UTC)
 _JOB = "t/j/"
 _OLDER = f"{_JOB}attempt-1/step-1/"
 _NEWER = "attempt-2/step-2"
-_MANIFEST = {"format": 1, "step": 2, "attempt": 2, "objects": [{"key": "m", "size": 1}, {"key": "n/0.bin", "size": 70}]}
+_MANIFEST = {
+    "format": 1,
+    "step": 2,
+    "attempt": 2,
+    "objects": [{"key": "m", "size": 1}, {"key": "n/0.bin", "size": 70}],
+    "loss": 0.5,
+    "metrics": {"lr": 0.1},
+    "total_steps": 9,
+    "save_seconds": 2.5,
+    "saved_at": "2026-11-25T00:00:00+00:00",
+    "series": [[1, 1_764_028_700, 0.75], [2, 1_764_028_800, None]],
+}
 _SIZES = {"m": 1, "n/0.bin": 70}
 _SIZE_TEXTS = ("1e400", "Infinity", "-Infinity", "NaN", "-1", "1.0", '"1"', "true", "1" + "0" * 300, "9" * 5_000)
 _PLACES = (
@@ -147,4 +159,7 @@ def _measure(found: SavedCheckpoint) -> str | None:
         )
         if progress is not None and _AT + progress.at_most_left(1.0) < _AT:
             return f"{progress} is measured"
+    noted = note_progress(job, found, _AT)
+    if not 0 <= noted.save_seconds <= _KEPT.total_seconds() or (noted.total_steps or found.step) < found.step:
+        return f"{noted} is noted"
     return None if resumed_step(found.uri) == found.step else "another step is resumed from"

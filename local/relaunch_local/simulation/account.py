@@ -71,6 +71,7 @@ from relaunch_local.simulation.checks.metrics import MetricChecks
 from relaunch_local.simulation.checks.on_demand import OnDemand
 from relaunch_local.simulation.checks.provider_queues import ProviderQueues
 from relaunch_local.simulation.checks.refusals import Refusals
+from relaunch_local.simulation.checks.stalls import StallChecks
 from relaunch_local.simulation.checks.trace import Trace
 from relaunch_local.simulation.checks.trigger_starts import TriggerStarts
 from relaunch_local.simulation.checks.useless_cost import UselessCost
@@ -186,6 +187,7 @@ class SimulatedAccount(CheckedWrites):
         targets = {each.name: each.target.value for each in self.scenario.every_definition}
         self.job_events = JobEventChecks(self.clock, self.chance, check, self._hosts, targets)
         self.metrics = MetricChecks(self.runtime, check, self.endings)
+        self.stalls = StallChecks(self.clock, self.objects, check)
         self.useless_cost = UselessCost(
             check,
             machines.bills,
@@ -210,14 +212,8 @@ class SimulatedAccount(CheckedWrites):
         done = (self.invariants.effects.when, self.useless.is_tried_alone)
         self.choices = Choices(self.clock, self.invariants.check, *sold, *done)
         self.refusals.find_open = self.choices.find_open
-        self.wait_reasons = WaitReasons(
-            self.clock,
-            self.invariants.check,
-            self.choices,
-            self.objects,
-            self.calls.failed_at,
-            self.scenario.limits.max_running_jobs,
-        )
+        known = (self.choices, self.objects, self.calls.failed_at, self.scenario.limits.max_running_jobs)
+        self.wait_reasons = WaitReasons(self.clock, self.invariants.check, *known)
         self.provider_queues = ProviderQueues(
             self.clock,
             self.invariants.check,

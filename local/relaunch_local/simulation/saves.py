@@ -25,6 +25,7 @@ from relaunch_local.simulation.checks.market import check_market_wait, check_mov
 from relaunch_local.simulation.checks.metrics import MetricChecks
 from relaunch_local.simulation.checks.on_demand import OnDemand
 from relaunch_local.simulation.checks.refusals import Refusals
+from relaunch_local.simulation.checks.stalls import StallChecks
 from relaunch_local.simulation.checks.trace import Trace
 from relaunch_local.simulation.checks.trigger_starts import TriggerStarts
 from relaunch_local.simulation.checks.useless_machines import UselessMachines
@@ -56,6 +57,7 @@ class CheckedWrites:
     starts: TriggerStarts
     functions: FunctionChecks
     useless: UselessMachines
+    stalls: StallChecks
 
     def job_saved(self, job: Job, timeline: Sequence[TimelineEntry]) -> None:
         """Check a job that was created or saved."""
@@ -65,6 +67,7 @@ class CheckedWrites:
         self.metrics.job_saved(before, job, timeline)
         self.wait_reasons.job_saved(before, job)
         self.job_events.job_saved(job)
+        self.stalls.job_saved(before, job)
         if job.definition.target is not Target.ECS:
             return
         recipes = self.scenario.recipes

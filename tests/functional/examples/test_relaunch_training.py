@@ -5,6 +5,7 @@ import json
 import math
 import re
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ def manifest_of(uri: str | None) -> dict[str, Any]:
 
 def test_a_manifest_is_stored_in_the_documented_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "monotonic", iter((10.0, 12.5)).__next__)
+    monkeypatch.setattr(time, "time", lambda: 1_767_323_045.5)
     monkeypatch.setattr(time, "gmtime", lambda: (2026, 1, 2, 3, 4, 5, 4, 2, 0))
     monkeypatch.setattr(FileStore, "put", lambda *arguments: stored.append(arguments))
     stored: list[Any] = []
@@ -51,6 +53,7 @@ def test_a_manifest_is_stored_in_the_documented_form(tmp_path: Path, monkeypatch
         "loss": 0.5,
         "metrics": {"accuracy": 0.75},
         "total_steps": 200,
+        "series": [[120, 1_767_323_045, 0.5]],
         "save_seconds": 2.5,
         "saved_at": "2026-01-02T03:04:05+00:00",
     }
@@ -235,6 +238,47 @@ def test_lines_are_printed_every_so_often_and_at_the_end(
         checkpoints.report(step, 25)
 
     assert re.findall("step=([0-9]+)", capsys.readouterr().out) == ["1", "11", "21", "25"]
+
+
+def test_the_series_goes_on_from_the_checkpoint_and_stays_evenly_spread(
+    attempt: Attempt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "time", lambda: now[0])
+    now = [1_767_000_000.0]
+    first = attempt(report_seconds=0)
+    for step in range(1, 2_500):
+        now[0] += 10
+        first.report(step, loss=1 / step)
+    uri = first.save(2_500, OBJECTS)
+    first.report(2_600)  # lost with its attempt
+    now[0] += 600
+
+    second = attempt(2, resume_uri=uri, report_seconds=0)
+    second.resume(tmp_path / "resumed")
+    second.report(2_510, loss=math.nan)
+    series = manifest_of(second.save(2_520, OBJECTS, loss=0.125))["series"]
+
+    assert len(series) == 1_000
+    assert [series[0], *series[-3:]] == [
+        [1, 1_767_000_010, 1],
+        [2_500, 1_767_024_990, None],
+        [2_510, 1_767_025_590, None],
+        [2_520, 1_767_025_590, 0.125],
+    ]
+    gaps = {later[1] - sooner[1] for sooner, later in pairwise(series[:-10])}
+    assert max(gaps) <= 2 * min(gaps)
+
+
+@pytest.mark.parametrize("said", ["null", "7", "[1]", '[["a", 2, 3]]', "[[1e400, 2, 3]]", '[[1, 2, "low"]]'])
+def test_a_series_of_another_form_is_not_gone_on_from(attempt: Attempt, tmp_path: Path, said: str) -> None:
+    uri = attempt().save(1, OBJECTS)
+    assert uri is not None
+    path = Path(uri.removeprefix("file://"), "manifest.json")
+    path.write_text(json.dumps({**manifest_of(uri), "series": "S"}).replace('"S"', said))
+    second = attempt(2, resume_uri=uri)
+    second.resume(tmp_path / "resumed")
+
+    assert [point[0] for point in manifest_of(second.save(2, OBJECTS))["series"]] == [2]
 
 
 def test_what_is_not_finite_is_in_no_line_and_no_manifest(attempt: Attempt, capsys: pytest.CaptureFixture[str]) -> None:

@@ -123,6 +123,7 @@ def definition_json(registered: RegisteredDefinition) -> JsonObject:
         "max_waiting_jobs": definition.max_waiting_jobs,
         "callers": list(definition.callers),
         "notices": {each.receiver: [kind.value for kind in each.kinds] for each in definition.notices},
+        "links": dict(definition.links),
         "concurrency": asdict(definition.concurrency) if definition.concurrency else None,
         "max_failures": definition.max_failures,
         "retry": asdict(definition.retry),

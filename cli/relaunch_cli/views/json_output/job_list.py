@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from relaunch.core.jobs.state import CostBasis, JobSummary, Waiting
+from relaunch.core.jobs.state import CostBasis, JobSummary, NotedProgress, Waiting
 from relaunch_cli.views.json_output.json_time import JsonObject, json_time
 
 if TYPE_CHECKING:
@@ -27,10 +27,26 @@ def summary_json(summary: JobSummary, now: datetime) -> JsonObject:
         "failures": summary.failures,
         "run_seconds": summary.run_seconds + running,
         **cost_json(*summary.cost_so_far(now)),
+        "progress": noted_json(summary.noted.in_state(summary.state) if summary.noted else None),
         "trigger": summary.trigger,
         "started_by": summary.started_by or summary.trigger,
         "accepted_at": json_time(summary.accepted_at),
         "ended_at": json_time(summary.ended_at),
+    }
+
+
+def noted_json(noted: NotedProgress | None) -> JsonObject | None:
+    """Return how far a training was at the last look."""
+    if noted is None:
+        return None
+    return {
+        "step": noted.step,
+        "total_steps": noted.total_steps,
+        "saved_at": json_time(noted.at),
+        "attempt": noted.attempt,
+        "loss": noted.loss,
+        "finishes_at": json_time(noted.finishes_at),
+        "stalled_since": json_time(noted.stalled_since),
     }
 
 

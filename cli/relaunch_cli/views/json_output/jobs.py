@@ -1,12 +1,14 @@
 """Jobs and events."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 
 from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.cost import attempt_price, cost_so_far
 from relaunch.core.jobs.job import Job, TimelineEntry
-from relaunch.core.jobs.state import CostBasis
+from relaunch.core.jobs.progress import total_steps
+from relaunch.core.jobs.state import CostBasis, JobState
+from relaunch.core.jobs.training import TrainingProgress
 from relaunch.core.launches.launch_plan import job_checkpoint_uri
 from relaunch.core.lifecycle.wait_explanation import Explanation
 from relaunch.core.revisions.revision import find_stop_timeout
@@ -14,6 +16,7 @@ from relaunch.core.triggers.waiting_jobs import WaitingJobs
 from relaunch.ports import EventRecord, JobHistory, StoredSelection
 from relaunch_cli.job_checkpoints import JobCheckpoints
 from relaunch_cli.job_machines import NO_MACHINES, JobMachines
+from relaunch_cli.views.job_training import links_of
 from relaunch_cli.views.json_output.job_list import cost_json, waiting_json
 from relaunch_cli.views.json_output.json_time import JsonObject, json_time
 from relaunch_cli.views.json_output.machines import machine_json
@@ -41,6 +44,7 @@ def job_json(job: Job, now: datetime) -> JsonObject:
         "run_seconds": job.run_time(now).total_seconds(),
         **cost_json(*cost_so_far(job, now)),
         "cancel_requested": job.cancel_requested or None,
+        "links": links_of(job),
         "accepted_at": json_time(job.accepted_at),
         "ended_at": json_time(job.ended_at),
     }
@@ -87,18 +91,45 @@ def checkpoints_json(job: Job, saved: JobCheckpoints) -> JsonObject | None:
     newest = saved.newest
     return {
         "uri": job_checkpoint_uri(job),
-        "total_steps": job.definition.total_steps,
+        "total_steps": total_steps(job, newest),
         "newest": {
             "uri": newest.uri,
             "step": newest.step,
             "attempt": newest.attempt,
             "saved_at": json_time(newest.saved_at),
-            "loss": newest.loss,
+            "loss": newest.reported.loss,
+            "metrics": dict(newest.reported.metrics),
+            "save_seconds": newest.reported.save_seconds,
+            "written_at": json_time(newest.reported.written_at),
         }
         if newest
         else None,
         "problem": saved.problem or None,
         "unusable": list(saved.unusable),
+    }
+
+
+def training_json(job: Job, training: TrainingProgress) -> JsonObject:
+    """Return how far the training of a job of `show` and `explain` is; null for what is not known."""
+    age = training.checkpoint_age
+    risk = training.at_risk
+    stalled = job.noted.stalled_since if job.noted is not None and job.state is JobState.RUNNING else None
+    return {
+        "step": training.step,
+        "at": json_time(training.at),
+        "total_steps": training.total_steps,
+        "loss": training.loss,
+        "metrics": dict(training.metrics),
+        "steps_per_second": training.steps_per_second,
+        "rests_on": training.rests_on or None,
+        "finishes_at": json_time(training.finishes_at),
+        "checkpoint_age_seconds": None if age is None else age.total_seconds(),
+        "at_risk": None if risk is None else {"seconds": risk.time.total_seconds(), "usd": risk.usd},
+        "stalled_since": json_time(stalled),
+        "series": [
+            {"step": each.step, "at": json_time(datetime.fromtimestamp(each.at, UTC)), "loss": each.loss}
+            for each in training.series
+        ],
     }
 
 

@@ -1,12 +1,13 @@
 """The manifest of a checkpoint, which its training writes last; what it says is not relied on before it is checked.
 
 It is `{"format": 1, "objects": [{"key": …, "size": …}, …], …}`: keys relative to the prefix of the checkpoint, sizes in
-bytes. A number `loss` is shown to people. examples/relaunch_training.py writes it.
+bytes. The rest is read apart (core.jobs.reported). examples/relaunch_training.py writes it.
 """
 
 import json
-import sys
 from collections.abc import Iterator, Mapping
+
+from relaunch.core.jobs.reported import Reported, read_reported
 
 MANIFEST_FORMAT = 1
 MAX_MANIFEST_BYTES = 4 << 20
@@ -33,11 +34,9 @@ def find_defect(manifest: bytes, prefix: str, sizes: _Sizes) -> str:
     return next(_defects(document, prefix, sizes), "")
 
 
-def find_loss(manifest: bytes) -> float | None:
-    """Return the `loss` of a manifest that has no defect; None without one, and if it is no finite number."""
-    loss = json.loads(manifest).get("loss")
-    is_number = isinstance(loss, int | float) and not isinstance(loss, bool)
-    return float(loss) if is_number and abs(loss) <= sys.float_info.max else None
+def read_training(manifest: bytes) -> Reported:
+    """Return what a manifest that has no defect says about its training."""
+    return read_reported(json.loads(manifest))
 
 
 def _defects(document: object, prefix: str, sizes: _Sizes) -> Iterator[str]:

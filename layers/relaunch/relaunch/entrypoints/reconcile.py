@@ -3,17 +3,21 @@
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
+from relaunch.core.jobs.job import Job
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies, NotGrantedError, PermanentError, TransientError
 from relaunch.usecases.clean_revisions import clean_revisions
 from relaunch.usecases.dead_letters import measure_dead_letters
 from relaunch.usecases.keep_images import is_reading_due, keep_images
+from relaunch.usecases.note_progress import note_progress_of
 from relaunch.usecases.reconcile_jobs import reconcile_jobs
 from relaunch.usecases.reconcile_machines import is_instance_sweep_due, reconcile_machines, sweep_instances
 from relaunch.usecases.sweep_cluster import is_sweep_due, sweep_cluster
 
 # Enough for the calls of the last job; the remaining jobs stay due for the next invocation.
 _SPARE_MILLISECONDS = 10_000
+# A hundred pages of a bucket, and the calls after them (adapters.aws.checkpoints).
+_LISTING_MILLISECONDS = 35_000
 _ALWAYS = frozenset({"machines", "looked_at"})
 
 
@@ -34,7 +38,7 @@ def reconcile(
 
     done: dict[str, int] = {}
     failed: list[PermanentError] = []
-    for name, part in _parts(deps, minute, has_time):
+    for name, part in _parts(deps, minute, remaining_milliseconds):
         if name not in _ALWAYS and not has_time():
             continue
         try:
@@ -65,11 +69,16 @@ def _scheduled_time(event: object) -> datetime | None:
 
 
 def _parts(
-    deps: Dependencies, minute: datetime, has_time: Callable[[], bool]
+    deps: Dependencies, minute: datetime, remaining_milliseconds: Callable[[], int]
 ) -> Iterator[tuple[str, Callable[[], int]]]:
     """Yield what is due in this minute, in order: a job may wait for its machine."""
+
+    def has_time() -> bool:
+        return remaining_milliseconds() > _SPARE_MILLISECONDS
+
+    looked_at: list[Job] = []
     yield "machines", lambda: reconcile_machines(deps, has_time)
-    yield "looked_at", lambda: reconcile_jobs(deps, has_time)
+    yield "looked_at", lambda: reconcile_jobs(deps, has_time, looked_at.append)
     if is_sweep_due(minute):
         yield "swept", lambda: sweep_cluster(deps, has_time).tasks
     if is_instance_sweep_due(minute):
@@ -78,3 +87,8 @@ def _parts(
         yield "deregistered", lambda: clean_revisions(deps, has_time)
     if is_reading_due(minute):
         yield "images", lambda: keep_images(deps, has_time)
+    # Last, as nothing waits for it, and the listing of a bucket may take long.
+    yield (
+        "noted",
+        lambda: note_progress_of(looked_at, minute, deps, lambda: remaining_milliseconds() > _LISTING_MILLISECONDS),
+    )

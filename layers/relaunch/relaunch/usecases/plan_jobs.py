@@ -75,6 +75,7 @@ class Plan:
     images, `bucket_notices` what its checkpoints may lack, and `driver_notices` what is doubtful about its driver on
     ACS. `request` is what EC2 Fleet would be asked for, None if another way to a machine is better or the only one.
     `fits` says of each node of a cluster whether the pod fits, None if the cluster was not asked, or no node can tell.
+    `save_notices` say how often it should save, as far as its jobs have measured what a save takes.
     `quota_problem` says why nothing of the selection can start now for want of a quota that selection does not know.
     """
 
@@ -91,6 +92,7 @@ class Plan:
     market: MarketChoice | None = None
     fits: tuple[NodeFit, ...] | None = None
     quota_problem: str = ""
+    save_notices: tuple[str, ...] = ()
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -104,7 +106,7 @@ class Plan:
         promised = deadline_notices(self.definition, self.market)
         found = find_notices(self.definition, self.revision, self.selection and with_awaited(self.selection))
         short = (self.quota_problem,) if self.quota_problem else ()
-        return (*short, *promised, *found, *self.image_doubts, *self.bucket_notices)
+        return (*short, *promised, *found, *self.image_doubts, *self.bucket_notices, *self.save_notices)
 
     @property
     def stop_timeout(self) -> StopTimeout | None:

@@ -25,10 +25,15 @@ _WITH_TASK = frozenset({JobState.LAUNCHING, JobState.RUNNING, JobState.STOPPING}
 _Seen = Mapping[str, TaskObservation | None]
 
 
-def reconcile_jobs(deps: ReconcileDependencies, has_time: Callable[[], bool] = lambda: True) -> int:
+def reconcile_jobs(
+    deps: ReconcileDependencies,
+    has_time: Callable[[], bool] = lambda: True,
+    on_looked_at: Callable[[Job], object] = lambda _job: None,
+) -> int:
     """Reconcile due jobs, most overdue first, while there is time; return their number.
 
-    A job with an error stays due for the next call and does not delay the others.
+    A job with an error stays due for the next call and does not delay the others. `on_looked_at` is called with each
+    of the others, as it is then.
     """
     due = deps.jobs.load_due(deps.clock.now(), _MAX_JOBS)
     tasks = _DueTasks(due, deps)
@@ -41,10 +46,13 @@ def reconcile_jobs(deps: ReconcileDependencies, has_time: Callable[[], bool] = l
             seen = tasks.describe_from(looked_at)
         looked_at += 1
         try:
-            _look(job_id, seen, deps)
+            job = _look(job_id, seen, deps)
         except PortError as error:
             postponed += 1
             deps.log.decided("postponed", job_id=job_id, reason=str(error))
+        else:
+            if job is not None:
+                on_looked_at(job)
     deps.metrics.record(MetricDatum(Metric.JOBS_OVERDUE, len(due) - looked_at + postponed))
     return looked_at
 
@@ -109,13 +117,14 @@ def _task_id(job: Job) -> str | None:
     return job.attempt.task_id if job.attempt is not None and job.state in _WITH_TASK else None
 
 
-def _look(job_id: str, seen: _Seen, deps: ReconcileDependencies) -> None:
+def _look(job_id: str, seen: _Seen, deps: ReconcileDependencies) -> Job | None:
     advanced = advance_job(job_id, lambda job: _observed(job, seen, deps) or _time_passed(job, seen, deps), deps)
     if advanced is not None and _warned(advanced, seen):
         advanced = advance_job(job_id, lambda job: _warned(job, seen), deps)
     if advanced is not None and _time_passed(advanced, seen, deps):
         # The observation did not change `wake_at`.
-        advance_job(job_id, lambda job: _time_passed(job, seen, deps), deps)
+        advanced = advance_job(job_id, lambda job: _time_passed(job, seen, deps), deps)
+    return advanced
 
 
 def _time_passed(job: Job, seen: _Seen, deps: ReconcileDependencies) -> TimePassed | None:

@@ -1,9 +1,11 @@
 """S3: strongly consistent objects, and the complete checkpoints among them."""
 
 import json
+import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -87,7 +89,17 @@ def _job_prefix(key: str) -> str:
     return "/".join(key.split("/")[:2])
 
 
+_SAID: tuple[dict[str, Any], ...] = (
+    {},
+    {"loss": math.nan, "metrics": {"lr": math.inf, "": 1}, "total_steps": 1, "save_seconds": -1, "saved_at": "now"},
+    {"loss": "low", "metrics": [1], "total_steps": True, "save_seconds": None, "series": [[3, 2, 1], [1], 7]},
+    {"loss": 0.5, "metrics": {"accuracy": 0.75}, "save_seconds": 4.0, "saved_at": "2026-03-14T09:26:53+00:00"},
+)
+"""What trainings say about themselves, by step: nothing, what is none of it, and what is; each is a checkpoint."""
+
+
 def manifest_of(step: int, attempt: int, sizes: dict[str, int]) -> bytes:
     """Return the manifest of a checkpoint, with keys relative to its folder."""
     objects = [{"key": key, "size": size, "sha256": "0" * 64} for key, size in sizes.items()]
-    return json.dumps({"format": 1, "step": step, "attempt": attempt, "objects": objects}).encode()
+    said = _SAID[step % len(_SAID)]
+    return json.dumps({"format": 1, "step": step, "attempt": attempt, "objects": objects, **said}).encode()

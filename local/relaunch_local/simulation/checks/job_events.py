@@ -34,6 +34,8 @@ class Seen(NamedTuple):
     attempt: int | None
     warned_attempt: int | None
     """The attempt whose machine will be taken away."""
+    is_stalled: bool
+    """Its training saves nothing newer."""
 
 
 @cache
@@ -47,11 +49,12 @@ def seen_of(job: Job) -> Seen:
     number = attempt.number if attempt is not None else None
     is_warned = attempt is not None and attempt.warned_at is not None
     waiting_for = job.waiting.reason.value if job.waiting is not None else None
-    return Seen(job.state.value, waiting_for, number, number if is_warned else None)
+    is_stalled = job.noted is not None and job.noted.stalled_since is not None
+    return Seen(job.state.value, waiting_for, number, number if is_warned else None, is_stalled)
 
 
 def _is_change(before: Seen, after: Seen) -> bool:
-    if before[:3] != after[:3]:
+    if before[:3] != after[:3] or before.is_stalled != after.is_stalled:
         return True
     return after.warned_attempt is not None and after.warned_attempt != before.warned_attempt
 
@@ -116,6 +119,9 @@ class JobEventChecks:
         change = changes[sequence - 1]
         sent = (event["state"], event.get("waiting_for"), event.get("attempt"))
         self._check("an event says what the change was", sent == change[:3], f"{event['id']}: {sent}, not {change}")
+        hangs = change.is_stalled and change.state == "RUNNING"
+        says_stall = event.get("progress", {}).get("stalled_since") is not None
+        self._check("an event says what hangs", says_stall == hangs, f"{event['id']}: {says_stall}")
         before = changes[sequence - 2].state if sequence > 1 else None
         is_same = event.get("state_before") == before
         self._check("an event says what was before", is_same, f"{event['id']}: {event.get('state_before')}, {before}")

@@ -29,6 +29,7 @@ _COUNTED = frozenset(
     {
         *("JobsAccepted", "JobsEnded", "TasksLaunched", "EventToRunTask", "Stops", "InterruptionToRunning"),
         *("OrphanedTasks", "MachinesRequested", "MachinesRefused", "MachineToReady", "MachinesAbandoned"),
+        "TrainingsStalled",
     }
 )
 
@@ -110,6 +111,10 @@ def _of_job(before: Job | None, job: Job, timeline: Sequence[TimelineEntry]) -> 
         return names
     names += [("OrphanedTasks", "") for each in timeline if each.event == "orphaned task"]
     names += [("MachinesRequested", "")] * (job.machines.requested - before.machines.requested)
+    is_stalled, was_stalled = (
+        each.noted is not None and each.noted.stalled_since is not None for each in (job, before)
+    )
+    names += [("TrainingsStalled", "")] if is_stalled and not was_stalled else []
     attempt = job.attempt
     known = before.attempt
     if attempt is None:

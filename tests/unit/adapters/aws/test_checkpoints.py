@@ -68,7 +68,9 @@ def test_the_newest_is_told_with_its_step_and_when_s3_got_the_last_of_it(checkpo
     uri = save(3, 200)
     written = s3.head_object(Bucket=BUCKET, Key=uri.removeprefix(f"s3://{BUCKET}/") + "manifest.json")["LastModified"]
 
-    assert checkpoints.newest_saved(ROOT, JOB) == SavedCheckpoint(uri, 200, 3, written, loss=0.5)
+    newest = checkpoints.newest_saved(ROOT, JOB)
+    assert newest == SavedCheckpoint(uri, 200, 3, written, reported=newest.reported)
+    assert (newest.reported.loss, [point.step for point in newest.reported.series]) == (0.5, [200])
 
 
 def test_the_newest_is_told_with_those_of_its_attempt_before_it(checkpoints, s3):

@@ -126,7 +126,7 @@ def test_what_a_manifest_says_of_the_loss_is_a_finite_number_or_nothing(said, lo
     said = b'{"format":1,"objects":[{"key":"m","size":1}],"loss":' + said + b"}"
     store = Store({"attempt-1/step-2/manifest.json": said, "attempt-1/step-2/m": b"x"})
 
-    assert S3Checkpoints(store).newest_saved(ROOT, JOB).loss == loss
+    assert S3Checkpoints(store).newest_saved(ROOT, JOB).reported.loss == loss
 
 
 @pytest.mark.parametrize("place", ["attempt-1/step-" + "9" * 400, "attempt-" + "9" * 7 + "/step-2"])

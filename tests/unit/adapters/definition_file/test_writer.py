@@ -88,6 +88,7 @@ EVERY_KEY = JobDefinition(
     max_running_jobs=1,
     max_waiting_jobs=2,
     callers=("arn:aws:iam::111122223333:role/ci/vision-*", "invoke"),
+    links={"W&B": "https://wandb.ai/acme/runs/{job_id}"},
     notices=(NoticeRoute("team-ml", (NoticeKind.FINISHED, NoticeKind.FAILED)), NoticeRoute("pager")),
     concurrency=Concurrency("{branch} {inputs.name}", cancel_in_progress=True),
     max_failures=0,

@@ -6,7 +6,7 @@ import pytest
 
 from fakes.builders import NOW, make_running_job
 from relaunch.adapters.messages.job_api import describe_job
-from relaunch.core.jobs.state import CostBasis
+from relaunch.core.jobs.state import CostBasis, NotedProgress
 
 
 @pytest.mark.parametrize(
@@ -17,6 +17,20 @@ def test_a_cost_says_whether_it_is_a_limit_and_is_null_if_unknown(basis, cost, i
     described = describe_job(make_running_job(cost_usd=0.12345678, cost_basis=basis), NOW)
 
     assert (described["cost_usd"], described["is_cost_limit"]) == (cost, is_limit)
+
+
+def test_how_far_the_training_was_at_the_last_look_is_said():
+    noted = NotedProgress(120, NOW, 1, 200, 0.5, NOW + timedelta(hours=1))
+
+    assert describe_job(make_running_job(), NOW)["progress"] is None
+    assert describe_job(make_running_job(noted_progress=noted), NOW)["progress"] == {
+        "step": 120,
+        "total_steps": 200,
+        "saved_at": "2026-03-14T09:26:53+00:00",
+        "loss": 0.5,
+        "finishes_at": "2026-03-14T10:26:53+00:00",
+        "stalled_since": None,
+    }
 
 
 def test_the_cost_includes_the_running_attempt():

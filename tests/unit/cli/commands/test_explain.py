@@ -14,7 +14,6 @@ from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.explanation import explain
 from relaunch.ports import JobHistory
 from relaunch.usecases.launch_attempt import launch_attempt
-from relaunch_cli.job_checkpoints import JobCheckpoints
 from relaunch_cli.views.jobs import render_full_explanation
 
 
@@ -110,7 +109,7 @@ def test_explain_names_its_own_option_for_all_rejections(relaunch, session):
 def shown(of: JobHistory) -> str:
     console = Console(file=io.StringIO(), width=200)
     with console.capture() as capture:
-        console.print(render_full_explanation(of, explain(of.job, NOW), NOW, JobCheckpoints(), is_full=False))
+        console.print(render_full_explanation(of, explain(of.job, NOW), NOW, (), is_full=False))
     return capture.get()
 
 

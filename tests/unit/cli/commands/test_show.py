@@ -12,7 +12,6 @@ from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.explanation import explain
 from relaunch.ports import JobHistory
 from relaunch.usecases.launch_attempt import launch_attempt
-from relaunch_cli.job_checkpoints import JobCheckpoints
 from relaunch_cli.views.jobs import render_job
 
 
@@ -39,7 +38,7 @@ def test_the_table_and_the_line_above_say_alike_how_long_a_program_ran_whose_tas
 
     with console.capture() as capture:
         shown = JobHistory(job, (attempt,), (), ())
-        console.print(render_job(shown, explain(job, later), later, JobCheckpoints()))
+        console.print(render_job(shown, explain(job, later), later, ()))
 
     assert "Ran         12s" in capture.get()
     assert capture.get().split()[-2:] == ["12s", "DEACTIVATING"]

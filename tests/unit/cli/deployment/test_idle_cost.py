@@ -50,20 +50,20 @@ def test_without_machines_capacity_providers_have_an_alarm_of_theirs() -> None:
         for machines, providers in ((False, False), (False, True), (True, False), (True, True))
     ]
 
-    assert [each.split()[1] for each in lines] == ["15", "16", "17", "17"]
+    assert [each.split()[1] for each in lines] == ["16", "17", "18", "18"]
 
 
 def test_a_new_deployment_costs_little_more_than_a_dollar() -> None:
-    assert costs(webhook=False, uploads=False) == pytest.approx(1.63, abs=0.005)
+    assert costs(webhook=False, uploads=False) == pytest.approx(1.73, abs=0.005)
 
 
 def test_what_is_told_is_what_the_page_says() -> None:
     page = (REPOSITORY / "docs" / "operations.md").read_text(encoding="utf-8")
 
-    assert costs(webhook=False, uploads=False) == pytest.approx(1.63, abs=0.005)
-    assert "About 1.63 USD a month" in page
-    assert costs() == pytest.approx(2.49, abs=0.01)
-    assert "2.49 with both" in page
+    assert costs(webhook=False, uploads=False) == pytest.approx(1.73, abs=0.005)
+    assert "About 1.73 USD a month" in page
+    assert costs() == pytest.approx(2.59, abs=0.01)
+    assert "2.59 with both" in page
     assert costs() - costs(machines=False) == pytest.approx(0.20, abs=0.005)
     assert costs(uploads=False) - costs(uploads=False, webhook=False) == pytest.approx(0.60, abs=0.005)
     assert costs(webhook=False) - costs(uploads=False, webhook=False) == pytest.approx(0.26, abs=0.005)

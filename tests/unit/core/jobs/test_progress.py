@@ -8,7 +8,15 @@ import pytest
 from fakes.builders import NOW, make_definition, make_job, make_running_attempt
 from relaunch.core.jobs.attempt import Stop, StopKind
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.progress import LONGEST_LEFT, Progress, SavedCheckpoint, kept_time, measure_progress
+from relaunch.core.jobs.progress import (
+    LONGEST_LEFT,
+    Progress,
+    SavedCheckpoint,
+    kept_time,
+    measure_progress,
+    total_steps,
+)
+from relaunch.core.jobs.reported import Reported
 from relaunch.core.jobs.trigger_facts import ResumePoint
 
 HOUR = timedelta(hours=1)
@@ -29,6 +37,17 @@ def running(**fields) -> Job:
 
 def stopped(after: timedelta = 2 * HOUR, **fields) -> Job:
     return running(attempt=make_running_attempt(2, stop=Stop(StopKind.INTERRUPTION, NOW + after)), **fields)
+
+
+@pytest.mark.parametrize(("said", "of"), [(400, 400), (100, 100), (99, None), (None, None)])
+def test_the_training_says_how_many_steps_there_are_where_the_definition_does_not(said, of):
+    newest = replace(saved(), reported=Reported(total_steps=said))
+
+    assert total_steps(running(definition=make_definition()), newest) == of
+    assert total_steps(running(definition=STEPS), newest) == 1000
+    assert total_steps(running(definition=make_definition()), None) is None
+    measured = measure_progress(running(definition=make_definition()), newest, NOW + HOUR)
+    assert measured == (None if of is None else Progress(4 * HOUR, 4 * HOUR * (of - 100) / 100))
 
 
 @pytest.mark.parametrize(

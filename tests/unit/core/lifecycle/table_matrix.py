@@ -26,7 +26,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.jobs.attempt import Handover, IntentKind, PlacementState, Stop, StopIntent, StopKind
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.jobs.state import JobState, Waiting, WaitReason
+from relaunch.core.jobs.state import JobState, NotedProgress, Waiting, WaitReason
 from relaunch.core.launches import launch
 from relaunch.core.lifecycle import events
 from relaunch.core.lifecycle.decision import Decision
@@ -268,6 +268,7 @@ EVENTS: Mapping[str, events.JobEvent] = {
     "next-ready": events.NextMachineReady("m-1"),
     "another-ready": events.NextMachineReady("m-9"),
     "move-declined": events.MoveDeclined("leaving on-demand for spot does not pay", None),
+    "noted": events.ProgressNoted(NotedProgress(120, NOW, 1)),
     "machine-limit": events.MachineLimitReached("machines"),
     "machine-paid": events.UnusedMachinePaid("m-1", 0.25),
     "claimed-too-late": _machine_claimed(),
@@ -336,6 +337,7 @@ machine-paid     W  W  W  W  W  W  W  W  W    L  L  L    R  R  R  R  R  R    S  
 claimed-too-late T  T  .  T  T  T  T  .  T    .  .  .    .  .  R  .  R  .    .  .  .  S  .    .  .  .  .
 next-ready       .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  S  .  S    .  .  .  .  .    .  .  .  .
 another-ready    .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+noted            .  .  .  .  .  .  .  .  .    .  .  .    R  R  R  R  R  R    .  .  .  .  .    .  .  .  .
 move-declined    .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  R  .    .  .  .  .  .    .  .  .  .
 """
 

@@ -141,6 +141,7 @@ machine-paid    | w0 wr wi ws wc wb wk wm wl fz fx pl ru ro rh rn rd rm si sn sc
 machine-paid    | ok ng ca to       | -    |
 next-ready      | rn                | 180  | next machine ready: spot interruption warning
 next-ready      | rm                | 180  | next machine ready: leaving on-demand for spot pays
+noted           | ru ro rh rn rd rm | 0    |
 move-declined   | rd                | 600  |
 """
 

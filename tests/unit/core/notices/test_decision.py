@@ -1,7 +1,7 @@
 """From events and what a receiver knows: what it is sent, never backwards."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -10,7 +10,7 @@ from fakes.notices import make_event
 from relaunch.core.definitions.notice_routes import NoticeKind
 from relaunch.core.jobs.changes import ChangedPart
 from relaunch.core.jobs.state import JobState
-from relaunch.core.lifecycle.change_events import JobStateChange
+from relaunch.core.lifecycle.change_events import EventProgress, JobStateChange
 from relaunch.core.notices.decision import KEPT, WINDOW, Decision, GiveUp, Later, Send, after, decide
 from relaunch.core.notices.notice import Interruption, Subscription
 from relaunch.core.notices.record import MAX_INTERRUPTIONS, NoticeRecord
@@ -34,6 +34,16 @@ def ended(sequence: int, state: JobState = JobState.SUCCEEDED) -> JobStateChange
     return make_event(sequence, state=state, state_before=JobState.RUNNING, attempt=1)
 
 
+def progressed(sequence: int, stalled_since: datetime | None) -> JobStateChange:
+    return make_event(
+        sequence,
+        state=JobState.RUNNING,
+        state_before=JobState.RUNNING,
+        changed=(ChangedPart.PROGRESS,),
+        progress=EventProgress(step=100, saved_step=200, saved_at=NOW, stalled_since=stalled_since),
+    )
+
+
 def sent(decision: Decision) -> NoticeKind | None:
     assert isinstance(decision.step, Send)
     return decision.step.notice.kind
@@ -48,6 +58,7 @@ def sent(decision: Decision) -> NoticeKind | None:
         (ended(4, JobState.CANCELLED), NoticeKind.FINISHED),
         (ended(4, JobState.FAILED), NoticeKind.FAILED),
         (ended(4, JobState.TIMED_OUT), NoticeKind.FAILED),
+        (progressed(4, NOW), NoticeKind.STALE_CHECKPOINT),
     ],
 )
 def test_each_kind_is_sent(event: JobStateChange, kind: NoticeKind) -> None:
@@ -58,6 +69,8 @@ def test_what_is_no_new_state_is_no_notice() -> None:
     event = make_event(5, state=JobState.RUNNING, state_before=JobState.RUNNING, changed=(ChangedPart.WARNING,))
 
     assert decide(event, DEFAULT, EMPTY, LATER).step is None
+    assert decide(progressed(5, None), ALL, EMPTY, LATER).step is None
+    assert decide(progressed(5, NOW), DEFAULT, EMPTY, LATER).step is None
 
 
 def test_a_receiver_gets_the_kinds_that_it_wants_alone() -> None:

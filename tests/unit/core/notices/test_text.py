@@ -58,7 +58,7 @@ def test_all_that_is_known_is_there_in_one_text() -> None:
             JobState.FAILED,
             attempt=2,
             machine=make_machine(instance_id="i-0a1b"),
-            progress=EventProgress(step=1200, total_steps=2000),
+            progress=EventProgress(step=1200, total_steps=2000, saved_step=1900, saved_at=NOW),
             cost=EventCost(usd=1.236, basis=CostBasis.LIMIT),
             checkpoints="s3://models/resnet-1f2e3d4c/",
         ),
@@ -76,6 +76,7 @@ def test_all_that_is_known_is_there_in_one_text() -> None:
         "Attempt: 2\n"
         "Machine: g5.xlarge, spot, us-east-1a, i-0a1b\n"
         "Resumed from: step 1200 of 2000\n"
+        "Saved: step 1900 of 2000, at 2026-03-14 09:26 UTC\n"
         "Interruptions: 1\n"
         "Cost so far: at most 1.24 USD\n"
         "Time so far: 2h3m\n"
@@ -86,6 +87,16 @@ def test_all_that_is_known_is_there_in_one_text() -> None:
         "relaunch logs resnet-1f2e3d4c\n"
         "relaunch retry resnet-1f2e3d4c"
     )
+
+
+def test_a_training_that_hangs_is_named_with_what_to_do() -> None:
+    progress = EventProgress(step=0, saved_step=120, saved_at=NOW, stalled_since=NOW)
+    text = write_text(notice(NoticeKind.STALE_CHECKPOINT, progress=progress))
+
+    assert text.advice.startswith("What to do: see what it does, by its logs; it runs and is paid for")
+    assert text.commands == ("relaunch explain resnet-1f2e3d4c", "relaunch logs resnet-1f2e3d4c")
+    assert dict(text.facts)["Saved"] == "step 120, at 2026-03-14 09:26 UTC"
+    assert "Resumed from" not in dict(text.facts)
 
 
 def test_what_is_not_known_is_left_out() -> None:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from relaunch.adapters.aws.errors import aws_errors, error_code
-from relaunch.adapters.checkpoint_manifest import MAX_MANIFEST_BYTES, find_defect, find_loss
+from relaunch.adapters.checkpoint_manifest import MAX_MANIFEST_BYTES, find_defect, read_training
 from relaunch.core.jobs.progress import SavedCheckpoint
+from relaunch.core.jobs.reported import Reported
 from relaunch.core.records import dataclass
 from relaunch.ports import PermanentError
 from relaunch.ports.checkpoints import ignore_unusable
@@ -112,7 +113,7 @@ class S3Checkpoints:
         usable = self._newest_usable(bucket, filter(search.is_wanted, reversed(steps)), sizes, search)
         if usable is None:
             return None
-        found, loss = usable
+        found, reported = usable
         saved_at = max(at for key, (_, at) in listed.items() if key.startswith(found.key))
         earlier = tuple(
             (each.step, listed[each.key + MANIFEST_OBJECT][1])
@@ -120,12 +121,12 @@ class S3Checkpoints:
             if each.attempt == found.attempt and each < found
         )
         uri = f"{self._scheme}://{bucket}/{found.key}"
-        return SavedCheckpoint(uri, found.step, found.attempt, saved_at, earlier, loss)
+        return SavedCheckpoint(uri, found.step, found.attempt, saved_at, earlier, reported)
 
     def _newest_usable(
         self, bucket: str, steps: Iterator[_Step], sizes: Mapping[str, int], search: _Search
-    ) -> tuple[_Step, float | None] | None:
-        """Return the first step that has a complete checkpoint, with its loss; None if none has."""
+    ) -> tuple[_Step, Reported] | None:
+        """Return the first step that has a complete checkpoint, with what its training says; None if none has."""
         for unusable, each in enumerate(steps):
             key = each.key + MANIFEST_OBJECT
             if unusable == MAX_UNUSABLE:
@@ -136,7 +137,7 @@ class S3Checkpoints:
             manifest = self._read_manifest(bucket, key)
             defect = _find_defect(manifest, f"{self._scheme}://{bucket}/{key}", each, sizes)
             if manifest is not None and not defect:
-                return each, find_loss(manifest)
+                return each, read_training(manifest)
             search.on_unusable(f"{each.name} cannot be used: {defect}")
         return None
 

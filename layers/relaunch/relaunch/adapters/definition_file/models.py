@@ -7,6 +7,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from relaunch.adapters.definition_file.concurrency import ConcurrencyModel, check_group
 from relaunch.adapters.definition_file.kubernetes import KubernetesModel
+from relaunch.adapters.definition_file.links import Links
 from relaunch.adapters.definition_file.notices import Notices, to_routes
 from relaunch.adapters.definition_file.triggers import Choice, StrictModel, TriggerModel
 from relaunch.adapters.definition_file.values import (
@@ -279,6 +280,8 @@ class JobModel(
     """The callers of job_api that may start a job, by ARN, or `invoke` for all who invoke it; all when left out."""
     notices: Notices = Field(default_factory=dict)
     """Receivers (`relaunch notices`) that are sent notices of its jobs; each may have the kinds that it gets."""
+    links: Links = Field(default_factory=dict)
+    """Pages of each job elsewhere, by name: https, with `{job_id}`, `{attempt}` and `{definition}` filled in."""
     concurrency: ConcurrencyModel | None = None
     """The group in which one job runs at a time, and the newest wins; without it jobs run side by side."""
     max_failures: int = Field(default=2, ge=0, le=MOST)
@@ -375,6 +378,7 @@ class JobModel(
             max_waiting_jobs=self.max_waiting_jobs,
             callers=tuple(self.callers),
             notices=to_routes(self.notices),
+            links=dict(self.links),
             concurrency=self.concurrency.to_core() if self.concurrency else None,
             max_failures=self.max_failures,
             retry=self.retry.to_core(),

@@ -80,6 +80,7 @@ def written_keys(definition: JobDefinition) -> dict[str, Any]:
             "max_waiting_jobs": ("max_waiting_jobs", int),
             "callers": ("callers", list),
             "notices": ("notices", write_routes),
+            "links": ("links", dict),
             "concurrency": ("concurrency", _concurrency),
             "max_failures": ("max_failures", int),
             "retry": ("retry", _retry),

@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 from relaunch.adapters.validation import describe_errors
 from relaunch.core.jobs.cost import cost_so_far
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.state import CostBasis, JobState
+from relaunch.core.jobs.state import CostBasis, JobState, NotedProgress
 from relaunch.ports import PermanentError
 
 # ECS limits all overrides together to 8,192 characters. With a limit pydantic also rejects unpaired surrogates.
@@ -115,6 +115,19 @@ Request = Annotated[AnyRequest, Field(discriminator="action")]
 _REQUEST: TypeAdapter[AnyRequest] = TypeAdapter(Request)
 
 
+class Progress(BaseModel):
+    """How far the training of a job was at the last look, up to ten minutes ago."""
+
+    step: int = Field(ge=0, description="The step of the newest complete checkpoint.")
+    total_steps: int | None
+    saved_at: _Timestamp
+    loss: float | None
+    finishes_at: _Timestamp | None = Field(description="When the training will be done; null if that is not known.")
+    stalled_since: _Timestamp | None = Field(
+        description="Since when it runs and saves nothing newer, for longer than that should take; else null."
+    )
+
+
 class JobDescription(BaseModel):
     """The state of a job."""
 
@@ -140,6 +153,7 @@ class JobDescription(BaseModel):
     is_cost_limit: bool = Field(
         description="Whether the cost is an upper limit: an attempt is or was on spot at a price that EC2 did not tell."
     )
+    progress: Progress | None = Field(description="Null of a job of which no checkpoint was seen.")
 
 
 class JobAnswer(BaseModel):
@@ -210,7 +224,19 @@ def describe_job(job: Job, now: datetime) -> dict[str, Any]:
         failures=job.totals.failures,
         cost_usd=None if basis is CostBasis.UNKNOWN else round(usd, 4),
         is_cost_limit=basis is CostBasis.LIMIT,
+        progress=_describe_progress(job.noted.in_state(job.state)) if job.noted else None,
     ).model_dump(mode="json")
+
+
+def _describe_progress(noted: NotedProgress) -> Progress:
+    return Progress(
+        step=noted.step,
+        total_steps=noted.total_steps,
+        saved_at=noted.at.isoformat(),
+        loss=noted.loss,
+        finishes_at=noted.finishes_at.isoformat() if noted.finishes_at else None,
+        stalled_since=noted.stalled_since.isoformat() if noted.stalled_since else None,
+    )
 
 
 def published_schema() -> Mapping[str, Any]:

@@ -165,7 +165,7 @@ class JobDefinition:
 
     `callers` are the callers of job_api that may start its jobs (core.definitions.callers); all of them if empty.
     `notices` are receivers that are sent notices of its jobs, besides those that get notices of all definitions.
-    Without `concurrency` its jobs run side by side.
+    Without `concurrency` its jobs run side by side. `links` are templates of URLs by name (core.definitions.links).
     """
 
     name: str
@@ -196,6 +196,7 @@ class JobDefinition:
     callers: tuple[str, ...] = ()
     notices: tuple[NoticeRoute, ...] = ()
     concurrency: Concurrency | None = None
+    links: Mapping[str, str] = field(default_factory=dict)
 
 
 def trigger_origins(definition: JobDefinition) -> frozenset[tuple[TriggerSource, str]]:

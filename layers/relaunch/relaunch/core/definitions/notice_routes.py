@@ -26,7 +26,7 @@ class NoticeKind(StrEnum):
     BUDGET = "budget"
     """It has cost, or will cost, more than its budget. Nothing sends it yet."""
     STALE_CHECKPOINT = "stale-checkpoint"
-    """It runs and has saved nothing for too long. Nothing sends it yet."""
+    """It runs and has saved nothing newer for longer than that should take."""
 
 
 DEFAULT_KINDS = (NoticeKind.FINISHED, NoticeKind.FAILED, NoticeKind.WAITS_TOO_LONG, NoticeKind.INTERRUPTED)

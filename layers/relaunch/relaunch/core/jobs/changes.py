@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from relaunch.core.jobs.state import CostBasis, JobState, WaitReason
+from relaunch.core.jobs.state import CostBasis, JobState, NotedProgress, WaitReason
 from relaunch.core.records import dataclass
 
 MAX_UNSENT = 100
@@ -30,6 +30,7 @@ class ChangedPart(StrEnum):
     WAITING_FOR = "waiting_for"
     ATTEMPT = "attempt"
     WARNING = "warning"
+    PROGRESS = "progress"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,8 @@ class JobChange:
     """The step of the checkpoint from which the attempt resumed."""
     cost_usd: float = 0.0
     cost_basis: CostBasis = CostBasis.PRICE
+    noted: NotedProgress | None = None
+    """How far the training was at the last look."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,4 +80,5 @@ def summarize_job(job: Job) -> JobSummary:
         state_since=job.state_since,
         started_by=job.trigger.short or job.trigger.summary,
         useless_machines_usd=job.machines.useless_usd,
+        noted=job.noted,
     )

@@ -17,6 +17,7 @@ from relaunch.core.jobs.state import (
     QUEUES,
     CostBasis,
     JobState,
+    NotedProgress,
     Refusal,
     RefusedCall,
     Waiting,
@@ -214,6 +215,8 @@ class Job:
     """The jobs that it retries, the latest first: it resumes from the first of them with a checkpoint."""
     progress: SavedProgress = SavedProgress()
     measured: MeasuredTimes = MeasuredTimes()
+    noted: NotedProgress | None = None
+    """How far its training was at the last look (core.jobs.training); None if no checkpoint was seen."""
     market: MarketHistory = MarketHistory()
     group: GroupPlace = field(default_factory=GroupPlace)
     outbox: Outbox = field(default_factory=Outbox)

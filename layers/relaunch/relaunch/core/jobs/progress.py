@@ -1,15 +1,16 @@
 """How much work of a job is done, and how much is left: what a deadline is held against.
 
 Work is measured in running time. What no complete checkpoint keeps is lost with the task; a definition without
-checkpoints starts over. With `total_steps` the newest checkpoint says which share is done, and the running time that
-it took says how fast the job is; before a MEASURED_SHARE is done, and without steps, `estimated_duration` is taken. A
-job that retries another one begins with the step of the checkpoint that it resumes from: the steps before it took none
-of its own time.
+checkpoints starts over. With `total_steps`, of the definition or else of the manifest, the newest checkpoint says
+which share is done, and the running time that it took says how fast the job is; before a MEASURED_SHARE is done, and
+without steps, `estimated_duration` is taken. A job that retries another one begins with the step of the checkpoint that
+it resumes from: the steps before it took none of its own time.
 """
 
 from datetime import datetime, timedelta
 
 from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.reported import Reported
 from relaunch.core.records import dataclass
 
 # Before that, loading data and compiling are most of what a checkpoint says of the speed.
@@ -23,7 +24,7 @@ class SavedCheckpoint:
     """A complete checkpoint: its URI, the step it was saved after, the attempt that wrote it, and when it was done.
 
     `earlier` are the steps and times of the checkpoints of that attempt before it, as far as they are still there.
-    `loss` is that in its manifest, None without one.
+    `reported` is what its manifest says about the training.
     """
 
     uri: str
@@ -31,7 +32,7 @@ class SavedCheckpoint:
     attempt: int
     saved_at: datetime
     earlier: tuple[tuple[int, datetime], ...] = ()
-    loss: float | None = None
+    reported: Reported = Reported()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +93,19 @@ def _by_estimate(job: Job, done: timedelta) -> Progress | None:
     return Progress(done, max(estimate - done, timedelta(0)))
 
 
+def total_steps(job: Job, newest: SavedCheckpoint | None) -> int | None:
+    """Return of how many steps the training of a job is; None if neither its definition nor its training says so.
+
+    A training that is further than it says to go is not believed.
+    """
+    if job.definition.total_steps is not None or newest is None:
+        return job.definition.total_steps
+    said = newest.reported.total_steps
+    return said if said is not None and said >= newest.step else None
+
+
 def _by_steps(job: Job, newest: SavedCheckpoint | None, kept: timedelta) -> Progress | None:
-    total = job.definition.total_steps
+    total = total_steps(job, newest)
     estimate = job.definition.estimated_duration
     step = (job.progress.first_step or 0) if newest is None else newest.step
     if total is None or step <= 0:

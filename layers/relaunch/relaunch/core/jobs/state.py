@@ -1,5 +1,6 @@
 """The state of a job, what it waits for, what its cost rests on, and its summary; lists of jobs import no more."""
 
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -107,12 +108,38 @@ class RunningTask:
 
 
 @dataclass(frozen=True, slots=True)
+class NotedProgress:
+    """How far a training was when its newest checkpoint was last looked for, kept with the job for lists of jobs."""
+
+    step: int
+    at: datetime
+    """When that step was saved first."""
+    attempt: int
+    """The one that saved it."""
+    total_steps: int | None = None
+    loss: float | None = None
+    finishes_at: datetime | None = None
+    """When it will be done, at the rate of then; None if that was not known, or nothing ran."""
+    interval_seconds: float = 0.0
+    """The usual time between two of its checkpoints; 0 if that is not known."""
+    save_seconds: float = 0.0
+    """How long its newest save stopped the training; 0 if it does not say so."""
+    stalled_since: datetime | None = None
+    """Since when nothing newer was saved, for longer than that should take; None if it was."""
+
+    def in_state(self, state: JobState) -> "NotedProgress":
+        """Return what holds in a state of the job: what does not run is done at no time, and does not hang."""
+        return self if state is JobState.RUNNING else replace(self, finishes_at=None, stalled_since=None)
+
+
+@dataclass(frozen=True, slots=True)
 class JobSummary:
     """What `relaunch ps` shows of a job; `run_seconds` and `cost_usd` are without the running task.
 
     `useless_machines_usd` is what machines cost that were requested for it and never ran a task. `machine_id` is the
     machine of our own that it waits for, or that its next task is to run on. `running` is None of a job without a
-    running task, and of one that was stored before it was kept. `started_by` is `trigger` in a few words.
+    running task, and of one that was stored before it was kept. `started_by` is `trigger` in a few words. `noted` is
+    how far its training was at the last look.
     """
 
     job_id: str
@@ -135,6 +162,7 @@ class JobSummary:
     state_since: datetime | None = None
     started_by: str = ""
     useless_machines_usd: float = 0.0
+    noted: NotedProgress | None = None
 
     def cost_so_far(self, now: datetime) -> tuple[float, CostBasis]:
         """Return what the job has cost in USD, and what that rests on: its tasks, and the machines that never ran one.

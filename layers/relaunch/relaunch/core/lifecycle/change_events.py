@@ -65,9 +65,18 @@ class EventProgress:
     """How far the training was."""
 
     step: int
-    """The step of the checkpoint from which the current attempt resumed."""
+    """The step of the checkpoint from which the current attempt resumed; 0 from the beginning."""
     total_steps: int | None = None
-    """`total_steps` of the definition."""
+    """`total_steps` of the definition, or else of the training."""
+    saved_step: int | None = None
+    """The step of the newest checkpoint at the last look, minutes ago."""
+    saved_at: datetime | None = None
+    loss: float | None = None
+    """The loss in it."""
+    finishes_at: datetime | None = None
+    """When the training will be done, as far as that can be said."""
+    stalled_since: datetime | None = None
+    """Since when it runs and saves nothing newer, for longer than that should take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +103,10 @@ class JobStateChange:
     """`ecs`, `ack` or `acs`."""
     trigger: EventTrigger
     changed: tuple[ChangedPart, ...]
-    """Which of these is not as it was in the event before; `warning`: the machine will be taken away."""
+    """Which of these is not as it was in the event before.
+
+    `warning`: the machine will be taken away. `progress`: the training saves nothing newer, or does again.
+    """
     state: JobState
     state_before: JobState | None = None
     """Absent of a job that was created."""
@@ -117,7 +129,6 @@ class JobStateChange:
 def event_of(job: Job, change: JobChange) -> JobStateChange:
     """Return the event of a change of a job."""
     definition = job.definition
-    step = change.step
     return JobStateChange(
         id=f"{job.job_id}:{change.sequence}",
         sequence=change.sequence,
@@ -137,11 +148,27 @@ def event_of(job: Job, change: JobChange) -> JobStateChange:
         reason=change.reason,
         attempt=change.attempt,
         machine=_machine(change),
-        progress=None if step is None else EventProgress(step=step, total_steps=definition.total_steps),
+        progress=_progress(job, change),
         cost=EventCost(usd=change.cost_usd, basis=change.cost_basis),
         notices={each.receiver: each.kinds for each in definition.notices} or None,
         checkpoints=job_checkpoint_uri(job) if definition.checkpoint_uri is not None else None,
         time=change.at,
+    )
+
+
+def _progress(job: Job, change: JobChange) -> EventProgress | None:
+    if change.noted is None:
+        total = job.definition.total_steps
+        return None if change.step is None else EventProgress(step=change.step, total_steps=total)
+    noted = change.noted.in_state(change.state)
+    return EventProgress(
+        step=change.step or 0,
+        total_steps=noted.total_steps,
+        saved_step=noted.step,
+        saved_at=noted.at,
+        loss=noted.loss,
+        finishes_at=noted.finishes_at,
+        stalled_since=noted.stalled_since,
     )
 
 

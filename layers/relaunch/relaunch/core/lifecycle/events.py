@@ -4,7 +4,7 @@ from dataclasses import field
 from datetime import datetime
 
 from relaunch.core.jobs.progress import SavedCheckpoint
-from relaunch.core.jobs.state import WaitReason
+from relaunch.core.jobs.state import NotedProgress, WaitReason
 from relaunch.core.launches.derived_revision import PreparedRevision
 from relaunch.core.launches.launch import HostObservation, LaunchOutcome, Node, TaskObservation
 from relaunch.core.machines.decision import MachineDecision
@@ -83,6 +83,13 @@ class CheckpointsRead:
     """It was read what is saved after an attempt that may have gained no step; `newest` is the newest checkpoint."""
 
     newest: SavedCheckpoint | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressNoted:
+    """The newest checkpoint of a running job was looked for, and says how far its training is."""
+
+    noted: NotedProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +281,7 @@ JobEvent = (
     | LaunchNotGranted
     | CheckpointsUnreadable
     | CheckpointsRead
+    | ProgressNoted
     | MachineClaimed
     | MachineAwaited
     | MachineLost

@@ -12,6 +12,7 @@ from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.market_choice import describe_run_on_spot, is_in_market
 from relaunch.core.lifecycle.moves import may_move
 from relaunch.core.lifecycle.restart_policy import describe_stop, next_time_limit
+from relaunch.core.lifecycle.stalls import describe_stall
 from relaunch.core.lifecycle.wait_explanation import Explanation, explain_waiting, why_there
 from relaunch.core.market.policies import LEAVE_ON_DEMAND
 from relaunch.core.revisions.images import NOT_IN_ECR
@@ -22,12 +23,19 @@ def explain(job: Job, now: datetime) -> Explanation:
     if job.state.is_final:
         return _explain_end(job)
     explanation = _explain_open(job, now)
-    return replace(explanation, advice=(*_lack_of_progress(job), *explanation.advice, *_failed_starts(job)))
+    said = (*_lack_of_progress(job), *_stall(job), *explanation.advice, *_failed_starts(job))
+    return replace(explanation, advice=said)
 
 
 def _lack_of_progress(job: Job) -> tuple[str, ...]:
     lack = describe_lack_of_progress(job)
     return (f"{lack}: `relaunch logs {job.job_id}` shows why it saves nothing new",) if lack else ()
+
+
+def _stall(job: Job) -> tuple[str, ...]:
+    stall = describe_stall(job)
+    what_to_do = f"`relaunch logs {job.job_id}` shows what it does, and it is paid for until somebody stops it"
+    return (f"{stall}: {what_to_do}",) if stall else ()
 
 
 def _failed_starts(job: Job) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Which decisions change a job for those who watch it: each becomes one event, numbered by the job.
 
-A change is a new state, another reason to wait, a new attempt, or the warning that a machine will be taken away.
+A change is a new state, another reason to wait, a new attempt, the warning that a machine will be taken away, and that
+a training saves nothing newer, or does again.
 Everything else is saved quietly.
 """
 
@@ -45,6 +46,8 @@ def changed_parts(before: Job, after: Job) -> tuple[ChangedPart, ...]:
     is_warned = after.attempt is not None and after.attempt.warned_at is not None
     if is_warned and not (was_warned and _number(before) == _number(after)):
         changed.append(ChangedPart.WARNING)
+    if _is_stalled(before) != _is_stalled(after):
+        changed.append(ChangedPart.PROGRESS)
     return tuple(changed)
 
 
@@ -62,6 +65,7 @@ def _change(before: Job | None, job: Job, changed: tuple[ChangedPart, ...], reas
         attempt=_number(job),
         machine=_machine(attempt) if attempt is not None else None,
         step=(resumed_step(attempt.placement.resume_uri) or None) if attempt is not None else None,
+        noted=job.noted,
         cost_usd=round(usd, 6),
         cost_basis=basis,
     )
@@ -78,6 +82,10 @@ def _machine(attempt: Attempt) -> ChangeMachine:
         capacity_provider=placement.capacity_provider,
         machine_id=placement.machine_id,
     )
+
+
+def _is_stalled(job: Job) -> bool:
+    return job.noted is not None and job.noted.stalled_since is not None
 
 
 def _waiting_for(job: Job) -> WaitReason | None:

@@ -16,6 +16,7 @@ from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.long_waits import WAITS_LONG
 from relaunch.core.lifecycle.moves import WARNING_TO_LAST_MOMENT
 from relaunch.core.lifecycle.orphans import ORPHANED
+from relaunch.core.lifecycle.stalls import STALLED
 from relaunch.core.lifecycle.stopping import STOP_TIMEOUT
 from relaunch.core.lifecycle.unconfirmed_stops import UNCONFIRMED
 from relaunch.core.machines.decision import MachineDecision
@@ -58,6 +59,7 @@ class Metric(StrEnum):
     TASKS_UNREACHABLE = "TasksUnreachable"
     JOBS_OVERDUE = "JobsOverdue"
     JOBS_REFUSED = "JobsRefused"
+    TRAININGS_STALLED = "TrainingsStalled"
     CLUSTERS_UNREADABLE = "ClustersUnreadable"
     MESSAGES_FAILED = "MessagesFailed"
     MESSAGE_RETRY_TIME = "MessageRetryTime"
@@ -101,6 +103,7 @@ METRICS: Mapping[Metric, MetricKind] = {
     Metric.TASKS_UNREACHABLE: MetricKind(),
     Metric.JOBS_OVERDUE: MetricKind(),
     Metric.JOBS_REFUSED: MetricKind(),
+    Metric.TRAININGS_STALLED: MetricKind(),
     Metric.CLUSTERS_UNREADABLE: MetricKind(),
     Metric.MESSAGES_FAILED: MetricKind(dimension="queue"),
     Metric.MESSAGE_RETRY_TIME: MetricKind(Unit.SECONDS),
@@ -166,6 +169,8 @@ def decision_metrics(before: Job, decision: Decision, now: datetime) -> tuple[Me
         metrics.append(MetricDatum(Metric.STOPS_UNCONFIRMED))
     if after.machines.requested > before.machines.requested:
         metrics.append(MetricDatum(Metric.MACHINES_REQUESTED))
+    if any(entry.event == STALLED for entry in decision.timeline):
+        metrics.append(MetricDatum(Metric.TRAININGS_STALLED))
     is_told = any(entry.event == WAITS_LONG for entry in decision.timeline)
     if is_told or (after.refusals and after.refusals != before.refusals):
         metrics.append(MetricDatum(Metric.JOBS_REFUSED))

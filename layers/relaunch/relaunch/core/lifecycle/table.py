@@ -17,6 +17,7 @@ from relaunch.core.lifecycle import (
     orphans,
     restart_policy,
     running,
+    stalls,
     unconfirmed_stops,
     waiting,
 )
@@ -42,6 +43,7 @@ from relaunch.core.lifecycle.events import (
     NothingKept,
     OfferingChosen,
     PlacementExpired,
+    ProgressNoted,
     SlotDenied,
     TaskMissing,
     TaskSeen,
@@ -225,6 +227,7 @@ TABLE = make_rows(
     ("S", MachineClaimed, needs_next_machine, machine_waits.claim_next_machine, "S"),
     ("R", MachineClaimed, may_move, moves.claim_machine_to_move_to, "R"),
     ("R", MoveDeclined, may_move, moves.move_declined, "R"),
+    ("R", ProgressNoted, stalls.is_further, stalls.note, "R"),
     ("W", MachineAwaited, claims_machine, machine_waits.await_machine, "W"),
     ("W", MachineLost, claims_lost_machine, machine_waits.machine_lost, "Wf"),
     ("RS", MachineLost, claims_lost_machine, machine_waits.next_machine_lost, ""),

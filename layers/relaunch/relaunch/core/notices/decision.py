@@ -56,7 +56,8 @@ class Decision:
 def kind_of(event: JobStateChange) -> NoticeKind | None:
     """Return the kind of notice that an event is by itself, None if it is none."""
     if ChangedPart.STATE not in event.changed:
-        return None
+        has_stalled = event.progress is not None and event.progress.stalled_since is not None
+        return NoticeKind.STALE_CHECKPOINT if has_stalled and ChangedPart.PROGRESS in event.changed else None
     if event.state.is_final:
         return NoticeKind.FAILED if event.state in _FAILED else NoticeKind.FINISHED
     if event.state is JobState.RUNNING:

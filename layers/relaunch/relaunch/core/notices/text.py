@@ -60,6 +60,7 @@ def write_text(notice: Notice) -> NoticeText:
         ("Attempt", str(event.attempt) if event.attempt else ""),
         ("Machine", _machine(event.machine)),
         ("Resumed from", _progress(notice)),
+        ("Saved", _saved(notice)),
         ("Interruptions", str(notice.all_interruptions) if notice.all_interruptions else ""),
         ("Cost so far", _cost(event.cost)),
         ("Time so far", _lasted(notice)),
@@ -105,7 +106,9 @@ def _what(notice: Notice) -> str:
 
 
 def _commands(notice: Notice) -> tuple[str, ...]:
-    return ("explain", "logs", "retry") if notice.kind is NoticeKind.FAILED else ("explain",)
+    if notice.kind is NoticeKind.FAILED:
+        return ("explain", "logs", "retry")
+    return ("explain", "logs") if notice.kind is NoticeKind.STALE_CHECKPOINT else ("explain",)
 
 
 def _advise(notice: Notice) -> str:
@@ -119,6 +122,8 @@ def _advise(notice: Notice) -> str:
             return "What to do: see why, by the job and its logs, and start it again by a retry."
         case NoticeKind.WAITS_TOO_LONG:
             return "It goes on waiting by itself; relaunch explain says what for."
+        case NoticeKind.STALE_CHECKPOINT:
+            return "What to do: see what it does, by its logs; it runs and is paid for until somebody stops it."
         case _:
             return ""
 
@@ -139,10 +144,18 @@ def _machine(machine: EventMachine | None) -> str:
 
 def _progress(notice: Notice) -> str:
     progress = notice.event.progress
-    if progress is None:
+    if progress is None or not progress.step:
         return ""
     of_all = f" of {progress.total_steps}" if progress.total_steps else ""
     return f"step {progress.step}{of_all}"
+
+
+def _saved(notice: Notice) -> str:
+    progress = notice.event.progress
+    if progress is None or progress.saved_step is None or progress.saved_at is None:
+        return ""
+    of_all = f" of {progress.total_steps}" if progress.total_steps else ""
+    return f"step {progress.saved_step}{of_all}, at {write_time(progress.saved_at)}"
 
 
 def _cost(cost: EventCost) -> str:

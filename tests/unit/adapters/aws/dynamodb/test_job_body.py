@@ -19,7 +19,7 @@ from relaunch.core.jobs.job import (
     Totals,
     WaitTimes,
 )
-from relaunch.core.jobs.state import CostBasis, JobState, WaitReason
+from relaunch.core.jobs.state import CostBasis, JobState, NotedProgress, WaitReason
 
 RECORDS = {
     "totals": Totals,
@@ -123,9 +123,12 @@ def test_changes_that_were_not_sent_are_stored_with_the_job() -> None:
     started = JobChange(
         2, NOW, JobState.RUNNING, JobState.LAUNCHING, changed, "running", None, 1, machine, 300, 1.5, CostBasis.LIMIT
     )
-    job = replace(JOB, outbox=Outbox(2, (created, started), NOW + MINUTE))
+    noted = NotedProgress(120, NOW, 2, 200, 0.5, NOW, 600.0, 3.5, NOW)
+    stalled = replace(started, sequence=3, changed=(ChangedPart.PROGRESS,), noted=noted)
+    job = replace(JOB, noted=noted, outbox=Outbox(3, (created, started, stalled), NOW + MINUTE))
 
     assert read_job_body(write_job_body(job)) == job
+    assert write_job_body(job).count('"noted"') == 1
 
 
 def test_the_group_of_a_job_is_stored_with_it() -> None:

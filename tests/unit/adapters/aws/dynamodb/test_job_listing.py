@@ -10,7 +10,7 @@ from relaunch.adapters.aws.dynamodb import job_items
 from relaunch.adapters.aws.dynamodb.job_listing import read_summary
 from relaunch.adapters.aws.dynamodb.job_runs import read_runs
 from relaunch.core.jobs.cost import summarize_job
-from relaunch.core.jobs.state import RunningTask, Waiting, WaitReason
+from relaunch.core.jobs.state import NotedProgress, RunningTask, Waiting, WaitReason
 from relaunch.ports import TransientError
 
 FULL = replace(
@@ -20,6 +20,7 @@ FULL = replace(
     running=RunningTask(NOW, 1.5),
     ended_at=NOW,
     state_since=NOW,
+    noted=NotedProgress(120, NOW, 2, 200, 0.5, NOW, 600.0, 3.5, NOW),
 )
 
 
@@ -42,6 +43,7 @@ def test_a_summary_is_read_as_it_was_written_without_what_a_newer_release_added(
         {"reason": ["a"]},
         {"waiting": {"reason": "weather", "since": "2026-11-28T20:00:00Z", "detail": ""}},
         {"waiting": "slot"},
+        {"noted": {"step": 120, "at": "soon", "attempt": 1}},
         {"offering": {"instance_type": "g5.xlarge"}},
     ],
 )

@@ -71,6 +71,7 @@ STORED_NAMES: Mapping[str, str] = {
     "group_event_at": "group.event_at",
     "group_after": "group.after",
     "holds_group": "group.is_holder",
+    "noted_progress": "noted",
     "event_sequence": "outbox.sequence",
     "unsent_events": "outbox.unsent",
     "resend_events_at": "outbox.resend_at",
@@ -82,7 +83,7 @@ The versions of a deployment and its rollback read each other's bodies: a name s
 which a body without it is read.
 """
 
-# A job in no group is stored as before there were groups.
+# A job in no group, or without progress, is stored as before there was either.
 _OF_GROUPS = frozenset(name for name, place in STORED_NAMES.items() if place.startswith("group."))
 _KINDS: Mapping[str, Any] = {each.name: each.type for each in fields(Job)}
 
@@ -102,8 +103,11 @@ _BODY: TypeAdapter[Any] = TypeAdapter(_StoredJob)
 def write_job_body(job: Job) -> str:
     """Return the JSON of a job."""
     stored = _StoredJob(*(attrgetter(place)(job) for place in STORED_NAMES.values()))
-    of_groups = {} if job.group != GroupPlace() else dict.fromkeys(_OF_GROUPS, True)
-    return _BODY.dump_json(stored, exclude={"definition": left_out(job.definition), **of_groups}).decode()
+    unused: dict[str, Any] = {} if job.group != GroupPlace() else dict.fromkeys(_OF_GROUPS, True)
+    if job.noted is None:
+        unused["noted_progress"] = True
+    unused["unsent_events"] = {at: {"noted"} for at, each in enumerate(job.outbox.unsent) if each.noted is None}
+    return _BODY.dump_json(stored, exclude={"definition": left_out(job.definition), **unused}).decode()
 
 
 def read_job_body(body: str | bytes) -> Job:

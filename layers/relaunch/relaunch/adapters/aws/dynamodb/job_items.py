@@ -83,7 +83,7 @@ def job_item(job: Job, write_id: str) -> Item:
         "write_id": text(write_id),
         "listing": text(LISTING),
         "accepted_at": text(stamp(job.accepted_at)),
-        "summary": _dump(_SUMMARY, summarize_job(job)),
+        "summary": text(_SUMMARY.dump_json(summarize_job(job), exclude=_without_progress(job)).decode()),
         "body": text(write_job_body(replace(job, attempt=None))),
     }
     if job.attempt:
@@ -222,6 +222,10 @@ def read_selection(item: Mapping[str, Any]) -> StoredSelection:
 
 def _dump(adapter: TypeAdapter[Any], value: object) -> dict[str, Any]:
     return text(adapter.dump_json(value).decode())
+
+
+def _without_progress(job: Job) -> set[str]:
+    return set() if job.noted else {"noted"}
 
 
 def _empty(attempt: Attempt) -> set[str]:

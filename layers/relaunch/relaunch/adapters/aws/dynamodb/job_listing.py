@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from relaunch.adapters.aws.dynamodb.formats import newer_if_invalid
 from relaunch.adapters.aws.dynamodb.table import Item, JobsTable, key, text
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.jobs.state import CostBasis, JobState, JobSummary, RunningTask, Waiting, WaitReason
+from relaunch.core.jobs.state import CostBasis, JobState, JobSummary, NotedProgress, RunningTask, Waiting, WaitReason
 from relaunch.core.offerings.offering_key import OfferingKey
 from relaunch.ports import PermanentError
 
@@ -113,10 +113,12 @@ _READERS: Mapping[type, Mapping[str, Callable[[Any], Any]]] = {
         "cost_basis": CostBasis,
         "running": _optional(partial(_read, RunningTask)),
         "state_since": _optional(_time),
+        "noted": _optional(partial(_read, NotedProgress)),
     },
     Waiting: {"reason": WaitReason, "since": _time, "until": _optional(_time)},
     OfferingKey: {"purchase": PurchaseOption},
     RunningTask: {"since": _time, "basis": CostBasis},
+    NotedProgress: {"at": _time, "finishes_at": _optional(_time), "stalled_since": _optional(_time)},
 }
 """How the fields of each record are read that are neither text nor number."""
 

@@ -1,0 +1,51 @@
+"""Checks what is noted about trainings, by what lies in S3: no step that is not there, and no stall of one that saves.
+
+Each stall is said once: the next one is of a newer step.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import JobState
+from relaunch_local.ecs import Clock
+from relaunch_local.simulation.aws.s3 import ObjectStore
+
+# What docs/checkpoints.md promises.
+_LEAST = timedelta(minutes=30)
+# Between the listing and the save a function may be paused, and its clock is another one.
+_LATE = timedelta(minutes=3)
+
+
+@dataclass(slots=True)
+class StallChecks:
+    """Knows the step of the latest stall of each job."""
+
+    _clock: Clock
+    _objects: ObjectStore
+    _check: Callable[[str, bool, str], None]
+    _said: dict[str, int] = field(default_factory=dict)
+
+    def job_saved(self, before: Job | None, job: Job) -> None:
+        """Check what a save notes about the training of a job."""
+        noted = job.noted
+        if noted is None or (before is not None and before.noted == noted):
+            return
+        saved = self._objects.steps_of(job.definition.checkpoint_uri or "", job.job_id)
+        is_there = any((attempt, step) == (noted.attempt, noted.step) for attempt, step, _ in saved)
+        self._check("what is noted of a training is saved", is_there, f"{job.job_id}: step {noted.step}")
+        was_stalled = before is not None and before.noted is not None and before.noted.stalled_since is not None
+        if noted.stalled_since is None or was_stalled:
+            return
+        now = self._clock.now()
+        newer = [step for _, step, at in saved if step > noted.step and at < now - _LATE]
+        is_late = now - noted.at >= _LEAST - _LATE and job.state is JobState.RUNNING
+        self._check(
+            "only a training that saves nothing has stalled",
+            is_late and not newer,
+            f"{job.job_id}: {noted}, {newer[:3]}",
+        )
+        is_first = noted.step > self._said.get(job.job_id, -1)
+        self._check("a stall is said once", is_first, f"{job.job_id}: step {noted.step}")
+        self._said[job.job_id] = noted.step

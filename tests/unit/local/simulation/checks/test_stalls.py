@@ -1,0 +1,64 @@
+"""What is noted about trainings is held against what lies in S3."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from fakes.builders import make_running_job
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import JobState, NotedProgress
+from relaunch_local.ecs import Clock
+from relaunch_local.simulation.aws.s3 import ObjectStore
+from relaunch_local.simulation.checks.stalls import StallChecks
+
+HOUR = timedelta(hours=1)
+UNSAVED = "what is noted of a training is saved"
+SAVES = "only a training that saves nothing has stalled"
+TWICE = "a stall is said once"
+
+
+@pytest.mark.parametrize(
+    ("noted", "state", "broken"),
+    [
+        ({}, JobState.RUNNING, []),
+        ({"stalled_since": -HOUR}, JobState.RUNNING, []),
+        ({"stalled_since": -HOUR}, JobState.STOPPING, [SAVES]),
+        ({"step": 70}, JobState.RUNNING, [UNSAVED]),
+        ({"step": 50, "stalled_since": -HOUR}, JobState.RUNNING, [SAVES]),
+        ({"at": -HOUR / 6, "stalled_since": -HOUR / 6}, JobState.RUNNING, [SAVES]),
+    ],
+)
+def test_a_note_that_s3_contradicts_is_found(noted, state, broken):
+    found, checks, now = make_checks()
+    times = {name: now + value for name, value in noted.items() if isinstance(value, timedelta)}
+    progress = replace(NotedProgress(60, now - HOUR, 1), **{**noted, **times})
+
+    checks.job_saved(None, make_running_job(noted_progress=progress, state=state))
+
+    assert found == broken
+
+
+def test_a_stall_that_is_said_again_is_found():
+    found, checks, now = make_checks()
+    moving = NotedProgress(60, now - HOUR, 1)
+    jobs: list[Job] = [
+        make_running_job(noted_progress=each)
+        for each in (moving, replace(moving, stalled_since=now), moving, replace(moving, stalled_since=now))
+    ]
+    for before, after in zip([None, *jobs], jobs, strict=False):
+        checks.job_saved(before, after)
+
+    assert found == [TWICE]
+
+
+def make_checks():
+    """Make checks of a job that saved its steps 50 and 60 two hours and one hour ago, what they find, and the time."""
+    clock = Clock()
+    objects = ObjectStore()
+    now = clock.now()
+    found: list[str] = []
+    for step, hours in ((50, 2), (60, 1)):
+        key = f"resnet/resnet-1f2e3d4c/attempt-1/step-{step:07d}/manifest.json"
+        objects.write("acme-checkpoints", key, b"{}", now - hours * HOUR)
+    return found, StallChecks(clock, objects, lambda name, is_good, _: None if is_good else found.append(name)), now

@@ -1,0 +1,102 @@
+"""What reconcile notes of the trainings that run, and what it does not let disturb it."""
+
+from datetime import timedelta
+
+import pytest
+
+from fakes.builders import NOW, make_definition
+from fakes.story import MINUTE, Story
+from relaunch.core.definitions.targets import Target
+from relaunch.core.lifecycle.metrics import Metric
+from relaunch.ports import PermanentError, TransientError
+from relaunch.usecases.note_progress import POLLED_EVERY, note_progress_of
+
+
+@pytest.fixture
+def saving(story, running_id) -> Story:
+    """Return a story whose job has saved two checkpoints, ten minutes apart."""
+    story.checkpoints.complete[running_id] = f"s3://acme-checkpoints/resnet/{running_id}/attempt-1/step-0000200/"
+    story.checkpoints.saved_at = story.now
+    story.checkpoints.earlier = ((100, story.now - 10 * MINUTE),)
+    return story
+
+
+def note(story, job_id, after=0 * MINUTE, *, has_time=True) -> int:
+    story.clock.advance(after)
+    return note_progress_of([story.job(job_id)], story.now, story.deps, lambda: has_time)
+
+
+def test_how_far_a_training_is_is_kept_with_its_job_and_in_lists(saving, running_id):
+    assert note(saving, running_id) == 1
+
+    (listed,), _ = saving.jobs.list_jobs(1)
+    assert (listed.noted.step, listed.noted.at, listed.noted.interval_seconds) == (200, saving.now, 600.0)
+    assert saving.job(running_id).noted == listed.noted
+
+
+def test_a_look_that_finds_nothing_newer_writes_nothing(saving, running_id):
+    note(saving, running_id)
+    version = saving.job(running_id).version
+
+    note(saving, running_id, after=MINUTE)
+
+    assert saving.job(running_id).version == version
+
+
+def test_a_training_that_stalls_alarms_once_and_again_after_it_has_saved(saving, running_id):
+    counts = []
+    for after in (MINUTE, 29 * MINUTE, MINUTE, 60 * MINUTE):
+        note(saving, running_id, after)
+        counts.append(len(saving.metrics.values(Metric.TRAININGS_STALLED)))
+    saving.checkpoints.complete[running_id] = f"s3://acme-checkpoints/resnet/{running_id}/attempt-1/step-0000300/"
+    saving.checkpoints.saved_at = saving.now
+    for after in (MINUTE, 310 * MINUTE):
+        note(saving, running_id, after)
+        counts.append(len(saving.metrics.values(Metric.TRAININGS_STALLED)))
+
+    assert counts == [0, 0, 1, 1, 1, 2]
+    assert [entry.event for entry in saving.jobs.load_history(running_id).timeline][-3:] == [
+        "saves nothing",
+        "saves again",
+        "saves nothing",
+    ]
+
+
+@pytest.mark.parametrize("refusal", [TransientError("SlowDown"), PermanentError("AccessDenied")])
+def test_a_bucket_that_cannot_be_read_disturbs_nothing(saving, running_id, refusal):
+    saving.checkpoints.refusal = refusal
+
+    assert note(saving, running_id) == 1
+
+    assert saving.job(running_id).noted is None
+    assert "progress not noted" in saving.log.decisions
+
+
+def test_without_time_nothing_is_read(saving, running_id):
+    assert note(saving, running_id, has_time=False) == 0
+
+
+def test_only_what_runs_and_saves_is_looked_for(story, placed_id):
+    without = Story(make_definition(checkpoint_uri=None))
+
+    assert note(story, placed_id) == 0
+    assert note(without, without.launch()) == 0
+
+
+def test_before_the_first_checkpoint_there_is_nothing_to_note(story, running_id):
+    assert note(story, running_id) == 1
+    assert story.job(running_id).noted is None
+
+
+def test_what_is_looked_at_every_minute_is_looked_for_every_few(story):
+    from unit.usecases.test_reconcile_jobs_polling import ON_ACS  # noqa: PLC0415 - its story alone
+
+    on_acs = Story(ON_ACS, target=Target.ACS)
+    job_id = on_acs.launch()
+
+    looks = [
+        note_progress_of([on_acs.job(job_id)], NOW + timedelta(minutes=minute), on_acs.deps, lambda: True)
+        for minute in range(4 * POLLED_EVERY)
+    ]
+
+    assert sum(looks) == 4
