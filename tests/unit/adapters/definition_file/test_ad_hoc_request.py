@@ -20,6 +20,7 @@ from relaunch.core.definitions.accelerator import (
     GpuRequirement,
     Interconnect,
     Isolation,
+    MeasuredOn,
     NeuronPurpose,
     NeuronRequirement,
     PurchasePolicy,
@@ -73,7 +74,7 @@ def test_the_rest_of_a_job_can_be_given_too():
         "--gpu": "1",
         "--purchase": "spot",
         "--max-price": "4",
-        "--estimated-duration": "60h",
+        "--estimated-duration": "60h@4x A10G",
         "--checkpoint": "s3://acme/checkpoints",
         "--disk": "200GiB",
         "--vcpus": "3.5",
@@ -86,6 +87,7 @@ def test_the_rest_of_a_job_can_be_given_too():
     definition, revision = request.definition, request.revision
     assert (definition.purchase, definition.max_price_usd_per_hour) == (PurchasePolicy.SPOT, 4.0)
     assert (definition.estimated_duration, definition.disk_gib) == (timedelta(hours=60), 200)
+    assert definition.estimated_on == MeasuredOn("A10G", 4)
     assert definition.checkpoint_uri == "s3://acme/checkpoints/"
     assert (revision.vcpus, revision.memory_mib, revision.architecture) == (3.5, 15360, "ARM64")
 
