@@ -17,6 +17,7 @@ from relaunch.adapters.offerings.bundled import (
     check_region,
     load_catalogue,
     load_on_demand_prices,
+    load_peaks,
 )
 from relaunch.adapters.offerings.regional import RegionalOfferings
 from relaunch.core.definitions.accelerator import PurchaseOption
@@ -151,7 +152,7 @@ class Planner:
     def _bundled_offerings(self) -> AvailableOfferings:
         # What a stack has whose owner names no limits: its price cap, and the root volume of its machines.
         offerings = (replace(each, disk_gib=_DISK_GIB) for each in self.offerings.offerings(self.at))
-        return AvailableOfferings(self.at, tuple(offerings), {}, SelectionLimits())
+        return AvailableOfferings(self.at, tuple(offerings), {}, SelectionLimits(peaks=load_peaks()))
 
 
 def find_planner(

@@ -1,8 +1,12 @@
 """The catalogue compared with tables published by AWS."""
 
+import json
+from pathlib import Path
+
 import pytest
 
-from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.adapters.offerings import bundled
+from relaunch.adapters.offerings.bundled import load_catalogue, load_peaks
 
 # "Working with GPUs on Amazon ECS" (2020): GPUs, GiB of all of them, vCPUs, GiB of memory.
 GPU_TABLE = {
@@ -71,3 +75,16 @@ def test_chips_have_the_cores_that_their_pages_say(family: str, cores_per_chip: 
     cores = {row.neuron_cores_per_device for name, row in load_catalogue().items() if name.startswith(f"{family}.")}
 
     assert cores == {cores_per_chip}
+
+
+def test_every_model_has_published_peaks_or_a_reason_why_not() -> None:
+    table = json.loads((Path(bundled.__file__).parent / "data/accelerator_peaks.json").read_bytes())
+    models = {row.accelerator_model for row in load_catalogue().values()}
+
+    assert sorted([*table["models"], *table["unknown"]]) == sorted(models)
+    assert all(source and published for *_, source, published in table["models"].values())
+    assert all(table["unknown"].values())
+    assert set(load_peaks()) == set(table["models"])
+    for peaks in load_peaks().values():
+        ranges = (peaks.tensor_tflops or peaks.fp32_tflops, peaks.fp32_tflops, peaks.memory_gb_per_second)
+        assert all(0 < least <= most for least, most in ranges)
