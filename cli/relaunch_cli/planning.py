@@ -27,7 +27,16 @@ from relaunch.core.offerings.snapshot import SnapshotPart
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.ports import Dependencies, OfferingSource
 from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings
-from relaunch.usecases.plan_jobs import Plan, in_zones, plan_jobs, plan_on, plan_on_kubernetes, with_fit, with_request
+from relaunch.usecases.plan_jobs import (
+    Plan,
+    in_zones,
+    plan_jobs,
+    plan_on,
+    plan_on_kubernetes,
+    refuse_unmeasured_deadlines,
+    with_fit,
+    with_request,
+)
 from relaunch_cli import exit_codes
 from relaunch_cli.aws.configuration import configured_region
 from relaunch_cli.aws.connected import Connection
@@ -275,7 +284,7 @@ def plan_file(file: Path, find: Callable[[], Planner]) -> tuple[PlanBasis, list[
         if planner.deps is not None:
             registered = planner.deps.definitions.list_definitions()
             definitions = parse_file(text, file, registered, consequence=_CONSEQUENCE)
-        plans = planner.plan_definitions(definitions)
+        plans = refuse_unmeasured_deadlines(planner.plan_definitions(definitions))
         return planner.basis(), plans
 
 

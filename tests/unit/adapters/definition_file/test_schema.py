@@ -11,7 +11,7 @@ from fakes.repository import REPOSITORY
 from relaunch.adapters.definition_file.schema import write_schema
 
 # To a reader of YAML 1.1, which PyYAML is, a plain `on` is true.
-WITH_QUOTED_ON = EXAMPLE.replace("on:\n", '"on":\n')
+WITH_QUOTED_ON = EXAMPLE.replace("on:\n", '"on":\n').replace("{on: A10G", '{"on": A10G')
 
 
 def errors(text: str) -> list[str]:
@@ -37,9 +37,9 @@ def test_the_schema_is_a_schema_of_draft_2020_12():
 def test_the_example_of_the_design_is_accepted():
     assert errors(WITH_QUOTED_ON) == []
     assert errors(WITH_QUOTED_ON.replace("memory: 16GiB", "models: [L4, A10G]")) == []
-    for estimate in ("20h@A10G", "{on: A10G, hours: 20}", "{on: {model: Trainium2, count: 4}, hours: 0.5}"):
+    for estimate in ("20h@A10G", "20h", "{on: {model: Trainium2, count: 4}, hours: 0.5}"):
         measured = estimate.replace("on:", '"on":')
-        assert errors(WITH_QUOTED_ON.replace("estimated_duration: 20h", f"estimated_duration: {measured}")) == []
+        assert errors(WITH_QUOTED_ON.replace('{"on": A10G, hours: 20}', measured)) == []
 
 
 @pytest.mark.parametrize(
@@ -61,8 +61,8 @@ def test_the_example_of_the_design_is_accepted():
         pytest.param("memory: 16GiB", "models: [L4, RTX4090]", id="gpu-model"),
         pytest.param("gpu: {count: 1, memory: 16GiB}", "neuron: {devices: 1, models: [T4]}", id="neuron-model"),
         pytest.param("      - image:", "        image:", id="two-sources"),
-        pytest.param("estimated_duration: 20h", "estimated_duration: {on: A10, hours: 20}", id="measured-on"),
-        pytest.param("estimated_duration: 20h", 'estimated_duration: "20h@"', id="measured-nowhere"),
+        pytest.param("A10G, hours: 20", "A10, hours: 20", id="measured-on"),
+        pytest.param('{"on": A10G, hours: 20}', '"20h@"', id="measured-nowhere"),
     ],
 )
 def test_what_the_parser_refuses_the_schema_refuses(right, wrong):

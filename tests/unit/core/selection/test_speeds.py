@@ -6,7 +6,6 @@ import pytest
 from relaunch.core.definitions.accelerator import Isolation, MeasuredOn
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.instance_types import InstanceType
-from relaunch.core.offerings.peaks import Peaks
 from relaunch.core.selection.expected_cost import cost_range_of, derive_work
 from relaunch.core.selection.requirements import derive_requirements
 from relaunch.core.selection.selection import explain_rows
@@ -18,6 +17,7 @@ from unit.core.selection.offered import (
     FOUR_A10G,
     INFERENTIA2,
     ONE_GPU,
+    PEAKS,
     SPOT,
     T4,
     TRAINIUM,
@@ -28,14 +28,6 @@ from unit.core.selection.offered import (
     selected,
 )
 
-PEAKS = {
-    "A10G": Peaks((70.0, 70.0), (35.0, 35.0), (600.0, 600.0)),
-    "A100": Peaks((312.0, 312.0), (19.5, 19.5), (1555.0, 2039.0)),
-    "K80": Peaks(None, (4.37, 4.37), (240.0, 240.0)),
-    "L4": Peaks((121.0, 121.0), (30.3, 30.3), (300.0, 300.0)),
-    "T4": Peaks((65.0, 65.0), (8.1, 8.1), (320.0, 320.0)),
-    "Trainium": Peaks((190.0, 190.0), (47.5, 47.5), (820.0, 820.0)),
-}
 SAME = (1.0, 1.0, SpeedBasis.MEASURED)
 
 

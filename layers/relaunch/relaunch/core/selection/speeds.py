@@ -50,6 +50,12 @@ class Accelerators:
     count: int = 1
     fraction: float = 1.0
 
+    def __str__(self) -> str:
+        """Return `A10G`, `4x A10G` or `25% of L4`."""
+        if self.fraction != 1:
+            return f"{self.fraction:.0%} of {self.model}"
+        return self.model if self.count == 1 else f"{self.count}x {self.model}"
+
 
 SpeedOf = Callable[[InstanceType], Speed | None]
 
@@ -66,11 +72,10 @@ def speed_of(measured: MeasuredOn, required: Requirements, peaks: Mapping[str, P
     """Return a function from an instance type to the speed of the job there; None if its peaks are not known."""
 
     def speed(machine: InstanceType) -> Speed | None:
-        asked = _asked(required, machine)
-        on = replace(asked, model=measured.model)
+        on = replace(_asked(required, machine), model=measured.model)
         if measured.count is not None:
             on = Accelerators(measured.model, measured.count)
-        return relative_speed(_used(required, machine, asked), on, peaks)
+        return relative_speed(used_accelerators(required, machine), on, peaks)
 
     return speed
 
@@ -85,11 +90,12 @@ def _asked(required: Requirements, machine: InstanceType) -> Accelerators:
     return Accelerators(model, required.gpu_count or 1)
 
 
-def _used(required: Requirements, machine: InstanceType, asked: Accelerators) -> Accelerators:
-    """Return what it gets: what it asks for, and all of the machine if it asks for nothing.
+def used_accelerators(required: Requirements, machine: InstanceType) -> Accelerators:
+    """Return what a job gets of a machine: what it asks for, and all of the machine if it asks for nothing.
 
     Of Neuron devices it gets one or all (core.selection.neuron_devices), and of a GPU that is divided its part.
     """
+    asked = _asked(required, machine)
     if requires_neuron(required):
         return replace(asked, count=machine.neuron_devices if claims_all_devices(required, machine) else 1)
     if machine.is_fractional:
