@@ -4,9 +4,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from fakes.builders import make_capacity_failure, make_definition
+from fakes.builders import make_capacity_failure, make_definition, make_instance_type, make_offering
 from fakes.machine_story import FIRST_TIER, G6_DEMAND, MachineStory
-from fakes.story import MINUTE
+from fakes.story import MINUTE, Story
+from relaunch.core.definitions.accelerator import MeasuredOn, PurchaseOption
 from relaunch.core.jobs.state import JobState
 from relaunch.core.machines.events import RefusalKind
 from relaunch.core.machines.refusals import POOL_AVOIDED
@@ -126,3 +127,25 @@ def test_a_machine_on_spot_is_used_if_nothing_better_is_to_be_had(on_demand):
     story.settle_all()
 
     assert story.machine(job_id).machine_id == spot.machine_id
+
+
+@pytest.mark.parametrize(
+    ("deadline", "measured", "provider"),
+    [
+        (20 * HOUR, MeasuredOn("A10G"), "g5-xlarge-on-demand"),
+        (60 * HOUR, MeasuredOn("A10G"), "g4dn-xlarge-spot"),
+        (20 * HOUR, None, "g4dn-xlarge-spot"),
+    ],
+    ids=["too slow for it", "slow, and in time", "taken to be equally fast"],
+)
+def test_spot_that_may_be_slower_is_taken_where_its_deadline_leaves_time_for_that(deadline, measured, provider):
+    slow = make_instance_type("g4dn.xlarge", accelerator_model="T4")
+    story = Story(make_definition(estimated_duration=10 * HOUR, deadline=deadline, estimated_on=measured))
+    story.offerings.available = (
+        make_offering(slow, price_usd_per_hour=0.05),
+        make_offering(purchase=PurchaseOption.ON_DEMAND),
+    )
+
+    story.launch()
+
+    assert [each.capacity_provider for each in story.tasks.requests] == [provider]

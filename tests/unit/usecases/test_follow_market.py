@@ -5,12 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.builders import make_definition, make_failed_placement, make_instance_type, make_offering
+from fakes.builders import make_definition, make_failed_placement
 from fakes.machine_story import G5, MachineStory, make_own_offering
 from fakes.market_story import HOUR, WITHIN, save
 from fakes.market_story import within as on_machines
 from fakes.story import MINUTE, Story
-from relaunch.core.definitions.accelerator import MeasuredOn, PurchaseOption
+from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.overheads import measured_so_far
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.long_waits import START_LIMIT
@@ -140,24 +140,6 @@ def test_a_job_that_is_too_late_for_spot_takes_spot_if_there_is_nothing_else():
 
     assert purchases(story) == ["on-demand", "on-demand", "spot"]
     assert story.job(job_id).state is JobState.LAUNCHING
-
-
-@pytest.mark.parametrize(
-    ("deadline", "measured", "purchase"),
-    [(20 * HOUR, MeasuredOn("A10G"), "on-demand"), (60 * HOUR, MeasuredOn("A10G"), "spot"), (20 * HOUR, None, "spot")],
-    ids=["too slow for it", "slow, and in time", "taken to be equally fast"],
-)
-def test_spot_that_may_be_slower_is_taken_where_its_deadline_leaves_time_for_that(deadline, measured, purchase):
-    slow = make_instance_type("g4dn.xlarge", accelerator_model="T4")
-    story = Story(make_definition(estimated_duration=10 * HOUR, deadline=deadline, estimated_on=measured))
-    story.offerings.available = (
-        make_offering(slow, price_usd_per_hour=0.05),
-        make_offering(purchase=PurchaseOption.ON_DEMAND),
-    )
-
-    story.launch()
-
-    assert purchases(story) == [purchase]
 
 
 def test_patience_ends_with_on_demand():
