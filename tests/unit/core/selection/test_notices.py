@@ -345,6 +345,8 @@ def test_a_duration_that_means_different_work_on_different_accelerators_is_noted
         == f"{note}A10G, 4x A10G; {SAY}"
     )
     assert notices_of(SIX_HOURS, None, make_offering(A10G)) == ()
+    share = replace(needing_gpu(memory_mib=2_048, compute_percent=50), estimated_duration=timedelta(hours=1))
+    assert "50% of A10G, 50% of T4; write " in " ".join(notices_of(share, None, *BOTH))
     assert notices_of(replace(SIX_HOURS, estimated_on=MeasuredOn("A10G")), None, make_offering(A10G)) == ()
 
 

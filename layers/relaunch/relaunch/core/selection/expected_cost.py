@@ -28,7 +28,7 @@ from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.peaks import Peaks
 from relaunch.core.records import dataclass
 from relaunch.core.selection.requirements import Requirements
-from relaunch.core.selection.speeds import Speed, SpeedOf, same_speed, speed_of
+from relaunch.core.selection.speeds import SpeedOf, same_speed, speed_of
 
 START_OVERHEAD = timedelta(minutes=8)
 # The scale-in alarm requires 15 one-minute data points ("Amazon ECS cluster auto scaling", Developer Guide).
@@ -110,16 +110,32 @@ CostOf = Callable[[Offering], float | None]
 RangeOf = Callable[[Offering], tuple[float, float] | None]
 
 
-def cost_of(work: WorkAhead | None) -> CostOf:
+def cost_of(work: WorkAhead | None, *, at_best: bool = False) -> CostOf:
     """Return a function from an offering to its expected cost in USD, at the slow end of the speed of the job there.
 
-    It is None if price, duration or speed is unknown.
+    It is None if price, duration or speed is unknown. `at_best`: at the fast end. The hours are computed once per
+    speed, interruption rate and kind of machine, which many offerings share.
     """
-    costs = _costs_at(work, lambda speed: (speed.slow,))
+    if work is None:
+        return lambda _offering: None
+    hours: dict[tuple[float, float, bool], float] = {}
+    speeds: dict[str, float | None] = {}
+    disk_usd_per_hour = work.disk_usd_per_hour
 
     def cost(offering: Offering) -> float | None:
-        found = costs(offering)
-        return found[0] if found else None
+        price = offering.expected_usd_per_hour
+        machine = offering.instance_type
+        if machine.name not in speeds:
+            known = work.speed_of(machine)
+            ends = (None, None) if known is None else (known.slow, known.fast)
+            speeds[machine.name] = ends[at_best]
+        speed = speeds[machine.name]
+        if price is None or speed is None:
+            return None
+        kind = (speed, offering.interruption_rate, offering.is_own_machine)
+        if kind not in hours:
+            hours[kind] = work.at_speed(speed).paid_hours(kind[1], has_idle_tail=not offering.is_own_machine)
+        return hours[kind] * (price + disk_usd_per_hour)
 
     return cost
 
@@ -129,45 +145,15 @@ def cost_range_of(work: WorkAhead | None) -> RangeOf:
 
     They are of the fast and of the slow end of the speed of the job there; None if price, duration or speed is unknown.
     """
-    costs = _costs_at(work, lambda speed: (speed.fast, speed.slow))
+    least = cost_of(work, at_best=True)
+    most = cost_of(work)
 
     def cost_range(offering: Offering) -> tuple[float, float] | None:
-        found = costs(offering)
-        return (found[0], found[1]) if found else None
+        low = least(offering)
+        high = most(offering)
+        return None if low is None or high is None else (low, high)
 
     return cost_range
-
-
-def _costs_at(
-    work: WorkAhead | None, speeds_at: Callable[[Speed], tuple[float, ...]]
-) -> Callable[[Offering], tuple[float, ...]]:
-    """Return a function from an offering to its expected costs at some speeds, none if they are not known.
-
-    The hours are computed once per speed, interruption rate and kind of machine, which many offerings share.
-    """
-    if work is None:
-        return lambda _offering: ()
-    hours: dict[tuple[float, float, bool], float] = {}
-    speeds: dict[str, Speed | None] = {}
-    disk_usd_per_hour = work.disk_usd_per_hour
-
-    def hours_at(speed: float, offering: Offering) -> float:
-        kind = (speed, offering.interruption_rate, offering.is_own_machine)
-        if kind not in hours:
-            hours[kind] = work.at_speed(speed).paid_hours(kind[1], has_idle_tail=not offering.is_own_machine)
-        return hours[kind]
-
-    def costs(offering: Offering) -> tuple[float, ...]:
-        price = offering.expected_usd_per_hour
-        machine = offering.instance_type
-        if machine.name not in speeds:
-            speeds[machine.name] = work.speed_of(machine)
-        speed = speeds[machine.name]
-        if price is None or speed is None:
-            return ()
-        return tuple(hours_at(each, offering) * (price + disk_usd_per_hour) for each in speeds_at(speed))
-
-    return costs
 
 
 def _hours(time: timedelta) -> float:
