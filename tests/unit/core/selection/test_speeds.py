@@ -3,7 +3,8 @@ from datetime import timedelta
 
 import pytest
 
-from relaunch.core.definitions.accelerator import Isolation, MeasuredOn
+from fakes.builders import NOW
+from relaunch.core.definitions.accelerator import Isolation, MeasuredOn, PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.selection.expected_cost import cost_range_of, derive_work
@@ -28,6 +29,7 @@ from unit.core.selection.offered import (
     selected,
 )
 
+RESERVED = PurchaseOption.RESERVED
 SAME = (1.0, 1.0, SpeedBasis.MEASURED)
 
 
@@ -109,6 +111,20 @@ def test_what_nobody_measured_is_chosen_where_even_the_slow_end_of_its_speed_pay
     assert selected(TEN_HOURS, SPOT_A10G, hardly, peaks=PEAKS).chosen == hardly
     assert selected(replace(TEN_HOURS, estimated_on=None), SPOT_A10G, CHEAP_T4, peaks=PEAKS).chosen == CHEAP_T4
     assert selected(TEN_HOURS, unknown, peaks=PEAKS).chosen == unknown
+
+
+def test_what_is_reserved_must_last_for_the_slow_end_of_the_speed() -> None:
+    definition = replace(TEN_HOURS, checkpoint_uri=None, purchase=PurchasePolicy.RESERVED)
+    until = NOW + timedelta(hours=20)
+    fast, slow, unknown = (
+        offered(machine, RESERVED, price_usd_per_hour=0.0, reserved_until=until)
+        for machine in (A10G, T4, replace(A10G, name="x1.xlarge", accelerator_model="X1"))
+    )
+
+    selection = selected(definition, fast, slow, unknown, peaks=PEAKS)
+
+    assert selection.kept == (fast, unknown)
+    assert "the job needs 2600 minutes of it" in selection.rejected[0].rejection.reason
 
 
 def test_rows_have_both_ends_of_the_cost_and_what_they_rest_on() -> None:
