@@ -140,7 +140,9 @@ def test_a_machine_on_spot_is_used_if_nothing_better_is_to_be_had(on_demand):
 )
 def test_spot_that_may_be_slower_is_taken_where_its_deadline_leaves_time_for_that(deadline, measured, provider):
     slow = make_instance_type("g4dn.xlarge", accelerator_model="T4")
-    story = Story(make_definition(estimated_duration=10 * HOUR, deadline=deadline, estimated_on=measured))
+    story = Story(
+        make_definition(estimated_duration=10 * HOUR, deadline=deadline, estimated_on=measured, total_steps=9)
+    )
     story.offerings.available = (
         make_offering(slow, price_usd_per_hour=0.05),
         make_offering(purchase=PurchaseOption.ON_DEMAND),

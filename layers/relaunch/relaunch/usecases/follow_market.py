@@ -91,7 +91,7 @@ def choose_market(
     policy = policy_named(job.definition.policy, load_thresholds)
     overheads = measure_overheads(job, newest, available.at)
     market = None
-    for pace in find_paces(selection):
+    for pace in find_paces(selection, has_steps=job.definition.total_steps is not None):
         progress = progress_at_pace(job, newest, selection, pace, available.at)
         if progress is None:
             return None

@@ -111,7 +111,7 @@ class Plan:
     def _pace(self) -> Pace | None:
         if self.market is not None:
             return self.market.pace
-        return find_paces(self.selection)[-1] if self.selection else None
+        return find_paces(self.selection, has_steps=False)[-1] if self.selection else None
 
     @property
     def stop_timeout(self) -> StopTimeout | None:

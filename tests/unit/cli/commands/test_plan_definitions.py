@@ -280,7 +280,7 @@ def test_the_plan_of_a_job_without_time_to_spare_takes_on_demand(relaunch, sessi
 
 
 def test_the_work_of_a_deadline_is_reckoned_by_the_machine_that_would_be_taken(relaunch, session):
-    save_limited(session, estimated_on=MeasuredOn("T4"))
+    save_limited(session, estimated_on=MeasuredOn("T4"), total_steps=9)
     (document,) = relaunch("plan", "limited", "--json").document["plans"]
     save_limited(session, estimated_on=MeasuredOn("T4"), deadline=12 * HOUR)
     (hurried,) = relaunch("plan", "limited", "--json").document["plans"]

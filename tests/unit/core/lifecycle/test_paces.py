@@ -53,11 +53,12 @@ CHEAP_T4 = offered(T4, SPOT, price_usd_per_hour=0.05)
     ],
 )
 def test_the_pace_is_that_of_what_a_job_would_take(selection, paces):
-    found = find_paces(selection)
+    found = find_paces(selection, has_steps=True)
 
     assert [(each.offering, each.speed) for each in found if each] == [
         (offering, pytest.approx(speed)) for offering, speed in paces
     ]
+    assert find_paces(selection, has_steps=False) == found[-1:], "hours on unlike machines do not add up"
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,7 @@ def test_the_pace_is_that_of_what_a_job_would_take(selection, paces):
 def test_without_known_speeds_there_is_no_pace(selection):
     pools = find_pools(selection, (), NOW)
 
-    assert find_paces(selection) == (None,)
+    assert find_paces(selection, has_steps=True) == (None,)
     assert running_pace(running_on("g5.xlarge"), selection) is None
     assert pools_at_pace(pools, selection, None) == pools
     assert at_pace(TEN_HOURS, None) == TEN_HOURS
@@ -78,7 +79,7 @@ def running_on(instance_type: str, **fields) -> Job:
     key = make_offering_key(instance_type=instance_type, purchase=ON_DEMAND)
     return make_job(
         definition=fields.pop("definition", TEN_HOURS),
-        attempt=make_running_attempt(placement=make_placement(offering=key)),
+        attempt=make_running_attempt(fields.pop("number", 1), placement=make_placement(offering=key)),
         **fields,
     )
 
@@ -88,7 +89,7 @@ def test_a_pool_costs_what_the_work_of_an_hour_costs_and_slower_ones_are_left_ou
     pools = find_pools(selection, (), NOW)
     slowest = running_pace(running_on("g4dn.xlarge"), selection)
 
-    by_best = pools_at_pace(pools, selection, find_paces(selection)[-1])
+    by_best = pools_at_pace(pools, selection, find_paces(selection, has_steps=False)[-1])
     by_slowest = {each.name: each.usd_per_hour for each in pools_at_pace(pools, selection, slowest)}
 
     assert [(each.name, each.usd_per_hour) for each in by_best] == [("g5.xlarge spot", 0.40)]
@@ -100,7 +101,7 @@ def test_a_pool_costs_what_the_work_of_an_hour_costs_and_slower_ones_are_left_ou
 
 
 def test_an_estimate_is_as_much_longer_as_the_pace_is_slower():
-    pace = find_paces(of(T4_ON_DEMAND))[-1]
+    pace = find_paces(of(T4_ON_DEMAND), has_steps=False)[-1]
 
     assert at_pace(TEN_HOURS, pace).estimated_duration / HOUR == pytest.approx(10 / SLOW)
     assert at_pace(replace(TEN_HOURS, estimated_duration=None), pace).estimated_duration is None
@@ -108,6 +109,8 @@ def test_an_estimate_is_as_much_longer_as_the_pace_is_slower():
 
 WITH_STEPS = replace(TEN_HOURS, total_steps=1000)
 HALF_DONE = SavedCheckpoint("s3://a/step-500/", 500, 1, NOW + 2 * HOUR)
+SECOND = replace(HALF_DONE, attempt=2)
+LATE = replace(SECOND, step=900, saved_at=NOW + 27 * HOUR)
 FAST = of(A10G_ON_DEMAND, T4_SPOT)
 SLOWEST = of(T4_ON_DEMAND, A10G_SPOT, T4_SPOT)
 AFTER = NOW + 2 * HOUR
@@ -125,10 +128,20 @@ AFTER = NOW + 2 * HOUR
         pytest.param(
             running_on("g5.xlarge", definition=WITH_STEPS), HALF_DONE, SLOWEST, 5 / SLOW, id="steps measured elsewhere"
         ),
+        pytest.param(
+            running_on("x9.xlarge", definition=WITH_STEPS), HALF_DONE, FAST, 5.0, id="steps on a machine that is gone"
+        ),
+        pytest.param(
+            running_on("g5.xlarge", definition=WITH_STEPS, number=2), SECOND, FAST, 5.0, id="attempts on other machines"
+        ),
+        pytest.param(
+            running_on("g5.xlarge", definition=WITH_STEPS, number=2), LATE, FAST, 3.0, id="slower than estimated"
+        ),
     ],
 )
 def test_what_is_left_is_reckoned_at_the_pace(job, newest, selection, left):
-    progress = progress_at_pace(job, newest, selection, find_paces(selection)[-1], AFTER)
+    pace = find_paces(selection, has_steps=False)[-1]
+    progress = progress_at_pace(job, newest, selection, pace, newest.saved_at if newest else AFTER)
 
     assert progress is not None
     assert progress.left / HOUR == pytest.approx(left)
@@ -145,7 +158,7 @@ def test_without_a_pace_or_an_estimate_progress_is_as_it_was_measured():
 
 def chosen(selection: Selection, policy: Policy = uniform_progress) -> MarketChoice:
     job = make_job(definition=replace(TEN_HOURS, deadline=20 * HOUR))
-    pace = find_paces(selection)[-1]
+    pace = find_paces(selection, has_steps=False)[-1]
     progress = progress_at_pace(job, None, selection, pace, NOW)
     assert progress is not None
     made = choose(job, policy, Measured(progress), selection, find_pools(selection, (), NOW), NOW, pace=pace)

@@ -54,12 +54,13 @@ class Pace:
         )
 
 
-def find_paces(selection: Selection) -> tuple[Pace | None, ...]:
+def find_paces(selection: Selection, *, has_steps: bool) -> tuple[Pace | None, ...]:
     """Return the paces that a job may be reckoned at, the slowest first: the first that leaves it time to spare counts.
 
     The last one is that of the best on-demand offering, also if there is none for a moment; where nothing kept is
     as fast, of the best that was kept. Before it is that of the best that was kept, if a job may be slower there: who
-    is on time at that pace is so on whatever is faster. It is None alone if all are taken to be equally fast, or if no
+    is on time at that pace is so on whatever is faster. That takes steps: hours on different machines do not say how
+    much is done. It is None alone if all are taken to be equally fast, or if no
     speed is known.
     """
     if selection.work is None or selection.work.speed_of is same_speed:
@@ -70,7 +71,7 @@ def find_paces(selection: Selection) -> tuple[Pace | None, ...]:
     latest = _best_pace(selection, on_demand)
     if best is None or latest is None or not any(latest.is_kept_on(each) for each in selection.kept):
         return (best,)
-    return (best, latest) if best.speed < latest.speed else (latest,)
+    return (best, latest) if has_steps and best.speed < latest.speed else (latest,)
 
 
 def _best_pace(selection: Selection, offerings: Iterable[Offering]) -> Pace | None:
@@ -124,17 +125,22 @@ def progress_at_pace(
 ) -> Progress | None:
     """Return the work done and left at the pace; None if nothing says how much work the job is.
 
-    What was measured on another machine is not taken for this one: the share of the steps that is left is held against
-    the estimate, and without steps an hour on a slower machine counts less.
+    What the first attempt measured on a machine as fast is taken as it is. Later attempts may have been on others: the
+    share of the steps that is left is held against the estimate, and the longer time counts. Without steps an hour on a
+    machine that is slower than the pace counts less.
     """
     paced = replace(job, definition=at_pace(job.definition, pace))
     progress = measure_progress(paced, newest, now)
-    before = None if job.attempt is None else running_pace(job, selection)
     estimate = paced.definition.estimated_duration
-    if progress is None or pace is None or before is None or estimate is None or before.speed == pace.speed:
+    if progress is None or pace is None or estimate is None or job.attempt is None:
         return progress
+    before = running_pace(job, selection)
+    speed = pace.speed if before is None else before.speed
     total = job.definition.total_steps
-    if total is not None and newest is not None:
-        return replace(progress, left=estimate * (max(total - newest.step, 0) / total))
-    done = progress.done * min(before.speed / pace.speed, 1.0)
-    return Progress(done, max(estimate - done, _NONE))
+    if total is None or newest is None:
+        done = progress.done * min(speed / pace.speed, 1.0)
+        return progress if speed == pace.speed else Progress(done, max(estimate - done, _NONE))
+    by_share = estimate * (max(total - newest.step, 0) / total)
+    if before is None or speed != pace.speed:
+        return replace(progress, left=by_share)
+    return progress if job.attempt.number == 1 else replace(progress, left=max(progress.left, by_share))
