@@ -105,7 +105,7 @@ def _figures(dice: Random, model: str) -> Figures:
     if peaks is None:
         return (dice.uniform(65, 400), dice.uniform(8, 120), dice.uniform(300, 1600))
     tensor = peaks.tensor_tflops or peaks.fp32_tflops
-    return tuple(sum(each) / 2 for each in (tensor, peaks.fp32_tflops, peaks.memory_gb_per_second))
+    return sum(tensor) / 2, sum(peaks.fp32_tflops) / 2, sum(peaks.memory_gb_per_second) / 2
 
 
 def _with_errors(dice: Random, speeds: Mapping[str, float]) -> Mapping[str, float]:
