@@ -230,6 +230,10 @@ def test_what_a_target_cannot_have_is_said_of_the_options(options, expected):
         ({"purchase": "sport", "gpu": "1"}, "--purchase: `sport` is none of spot, on-demand, spot-then-on-demand"),
         ({"max_price": "cheap", "gpu": "1"}, "--max-price: "),
         ({"estimated_duration": "800h", "gpu": "1"}, "--estimated-duration: `800h` is longer than 30 days"),
+        (
+            {"estimated_duration": "8h@A10", "gpu": "1"},
+            "--estimated-duration: unknown accelerator model `A10`; did you mean `A100` or `A10G`?",
+        ),
         ({"vcpus": "0", "gpu": "1"}, "--vcpus: must be a number above 0, not `0`"),
         ({"memory": "16GB", "gpu": "1"}, "--memory: `16GB` is not in a binary unit"),
         ({"architecture": "arm", "gpu": "1"}, "--architecture: `arm` is none of x86_64, arm64"),
