@@ -1,6 +1,7 @@
 """The catalogue compared with tables published by AWS."""
 
 import json
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -82,7 +83,8 @@ def test_every_model_has_published_peaks_or_a_reason_why_not() -> None:
     models = {row.accelerator_model for row in load_catalogue().values()}
 
     assert sorted([*table["models"], *table["unknown"]]) == sorted(models)
-    assert all(source and published for *_, source, published in table["models"].values())
+    assert all(source and "https://" in read_at for *_, source, read_at, _ in table["models"].values())
+    assert all(date.fromisoformat(read_on) for *_, read_on in table["models"].values())
     assert all(table["unknown"].values())
     assert set(load_peaks()) == set(table["models"])
     for peaks in load_peaks().values():
