@@ -25,6 +25,7 @@ from benchmarks import (
     peers,
     runtime_emulator,
     selection,
+    speeds,
     webhook_cold_start,
 )
 from benchmarks.errors import NotMeasurableError
@@ -55,6 +56,7 @@ BENCHMARKS = {
     "calls": Benchmark("AWS calls by function and situation", aws_calls.measure),
     "decision": Benchmark("warm: from a push to the RunTask request, without network", decision_time.measure),
     "selection": Benchmark("choosing among offerings, and loading the catalogue", selection.measure),
+    "speeds": Benchmark("what a choice by speeds costs over the best one, in a drawn world", speeds.measure),
     "market": Benchmark("a decision of the market policy, beside Uniform Progress", market_choice.measure),
     "peers": Benchmark("the same choice asked of SkyPilot's catalogue (make bench-peers)", peers.measure),
     "kubernetes-client": Benchmark(

@@ -17,6 +17,7 @@ from relaunch.adapters.offerings.bundled import (
     check_region,
     load_catalogue,
     load_on_demand_prices,
+    load_peaks,
 )
 from relaunch.adapters.offerings.regional import RegionalOfferings
 from relaunch.core.definitions.accelerator import PurchaseOption
@@ -26,7 +27,16 @@ from relaunch.core.offerings.snapshot import SnapshotPart
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.ports import Dependencies, OfferingSource
 from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings
-from relaunch.usecases.plan_jobs import Plan, in_zones, plan_jobs, plan_on, plan_on_kubernetes, with_fit, with_request
+from relaunch.usecases.plan_jobs import (
+    Plan,
+    in_zones,
+    plan_jobs,
+    plan_on,
+    plan_on_kubernetes,
+    refuse_unmeasured_deadlines,
+    with_fit,
+    with_request,
+)
 from relaunch_cli import exit_codes
 from relaunch_cli.aws.configuration import configured_region
 from relaunch_cli.aws.connected import Connection
@@ -153,7 +163,7 @@ class Planner:
     def _bundled_offerings(self) -> AvailableOfferings:
         # What a stack has whose owner names no limits: its price cap, and the root volume of its machines.
         offerings = (replace(each, disk_gib=_DISK_GIB) for each in self.offerings.offerings(self.at))
-        return AvailableOfferings(self.at, tuple(offerings), {}, SelectionLimits())
+        return AvailableOfferings(self.at, tuple(offerings), {}, SelectionLimits(peaks=load_peaks()))
 
 
 def find_planner(
@@ -276,7 +286,7 @@ def plan_file(file: Path, find: Callable[[], Planner]) -> tuple[PlanBasis, list[
         if planner.deps is not None:
             registered = planner.deps.definitions.list_definitions()
             definitions = parse_file(text, file, registered, consequence=_CONSEQUENCE)
-        plans = planner.plan_definitions(definitions)
+        plans = refuse_unmeasured_deadlines(planner.plan_definitions(definitions))
         return planner.basis(), plans
 
 

@@ -1,9 +1,12 @@
 """The behaviour of DefinitionStore: the fake and the adapter."""
 
+from datetime import timedelta
+
 import pytest
 
 from contracts.conftest import Stores
 from fakes.builders import make_definition, make_job
+from relaunch.core.definitions.accelerator import MeasuredOn
 from relaunch.core.definitions.definition import (
     GithubTrigger,
     ImageTrigger,
@@ -38,6 +41,8 @@ def test_a_definition_is_loaded_as_it_was_saved(store: DefinitionStore) -> None:
     definition = make_definition(
         triggers=(PUSH, UPLOAD, IMAGE, MESSAGE),
         inputs={"learning_rate": InputRule("[0-9.]+", "0.1"), "seed": InputRule("[0-9]+")},
+        estimated_duration=timedelta(hours=20),
+        estimated_on=MeasuredOn("A10G", 4),
     )
     store.save_definition(definition)
     assert store.load_definition("resnet") == definition

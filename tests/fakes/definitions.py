@@ -17,7 +17,7 @@ jobs:
     disk: 200GiB
     purchase: spot-then-on-demand
     checkpoint: s3://acme-checkpoints/resnet/
-    estimated_duration: 20h
+    estimated_duration: {on: A10G, hours: 20}
     deadline: 36h
     max_runtime: 48h
     max_running_jobs: 5

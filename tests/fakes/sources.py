@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from fakes.builders import NOW, make_offering, make_revision
+from relaunch.adapters.offerings.bundled import load_peaks
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.reported import Reported
@@ -15,6 +16,7 @@ from relaunch.core.lifecycle.change_events import JobStateChange
 from relaunch.core.machines.events import InstanceObservation
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering
+from relaunch.core.offerings.peaks import Peaks
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart
 from relaunch.core.revisions.images import FoundImage
 from relaunch.core.revisions.revision import Revision
@@ -78,6 +80,9 @@ class FakeOfferings:
 
     def catalogue(self) -> Mapping[str, InstanceType]:
         return {offering.instance_type.name: offering.instance_type for offering in self.available}
+
+    def peaks(self) -> Mapping[str, Peaks]:
+        return load_peaks()
 
     def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:
         return self.origins

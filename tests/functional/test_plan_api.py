@@ -7,6 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from fakes.builders import make_instance_type, make_offering
 from fakes.busy_stack import BusyStack
 from fakes.definitions import EXAMPLE
 from fakes.repository import REPOSITORY
@@ -97,6 +98,19 @@ def test_a_definition_that_the_stack_would_refuse_says_so() -> None:
     (found,) = compare(SMALL, stack=stack)["definitions"]
 
     assert "vision-*" in found["plan"]["problem"]
+
+
+def test_a_deadline_that_rests_on_an_unknown_machine_says_so() -> None:
+    stack = BusyStack()
+    slow = make_offering(make_instance_type("g4dn.xlarge", accelerator_model="T4"))
+    stack.functions.deps.offerings.available += (slow,)
+    bare = f"{SMALL}    estimated_duration: 20h\n    deadline: 36h\n"
+
+    (found,) = compare(bare, stack=stack)["definitions"]
+    (measured,) = compare(bare.replace("20h", "{on: A10G, hours: 20}"), stack=stack)["definitions"]
+
+    assert found["plan"]["problem"].startswith("`estimated_duration` has to say on what it was measured, for a ")
+    assert measured["plan"]["problem"] == ""
 
 
 def test_no_more_definitions_are_planned_than_a_request_may_cost() -> None:

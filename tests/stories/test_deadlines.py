@@ -1,17 +1,39 @@
 """A job with a deadline meets it, whatever launches met with before."""
 
+import random
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
 
-from fakes.builders import make_capacity_failure, make_definition
+from fakes.builders import (
+    NOW,
+    make_capacity_failure,
+    make_definition,
+    make_instance_type,
+    make_job,
+    make_offering,
+    make_placement,
+    make_running_attempt,
+)
 from fakes.machine_story import FIRST_TIER, G6_DEMAND, MachineStory
-from fakes.story import MINUTE
+from fakes.story import MINUTE, Story
+from relaunch.adapters.market_thresholds import load_thresholds
+from relaunch.adapters.offerings.bundled import load_peaks
+from relaunch.core.definitions.accelerator import MeasuredOn, PurchaseOption
+from relaunch.core.jobs.attempt import Stop, StopKind
+from relaunch.core.jobs.progress import SavedCheckpoint, kept_time
 from relaunch.core.jobs.state import JobState
+from relaunch.core.lifecycle.market_choice import narrow
 from relaunch.core.machines.events import RefusalKind
 from relaunch.core.machines.refusals import POOL_AVOIDED
 from relaunch.core.market.policies import PolicyName
+from relaunch.core.offerings.offering import Offering
 from relaunch.core.selection.expected_cost import START_OVERHEAD
+from relaunch.core.selection.offering_filters import SelectionLimits
+from relaunch.core.selection.selection import select
+from relaunch.usecases.follow_market import choose_market
+from relaunch.usecases.load_offerings import AvailableOfferings
 
 HOUR = timedelta(hours=1)
 NONE_LEFT = (RefusalKind.NO_CAPACITY, "InsufficientInstanceCapacity")
@@ -126,3 +148,93 @@ def test_a_machine_on_spot_is_used_if_nothing_better_is_to_be_had(on_demand):
     story.settle_all()
 
     assert story.machine(job_id).machine_id == spot.machine_id
+
+
+@pytest.mark.parametrize(
+    ("deadline", "measured", "provider"),
+    [
+        (20 * HOUR, MeasuredOn("A10G"), "g5-xlarge-on-demand"),
+        (60 * HOUR, MeasuredOn("A10G"), "g4dn-xlarge-spot"),
+        (20 * HOUR, None, "g4dn-xlarge-spot"),
+    ],
+    ids=["too slow for it", "slow, and in time", "taken to be equally fast"],
+)
+def test_spot_that_may_be_slower_is_taken_where_its_deadline_leaves_time_for_that(deadline, measured, provider):
+    slow = make_instance_type("g4dn.xlarge", accelerator_model="T4")
+    story = Story(
+        make_definition(estimated_duration=10 * HOUR, deadline=deadline, estimated_on=measured, total_steps=9)
+    )
+    story.offerings.available = (
+        make_offering(slow, price_usd_per_hour=0.05),
+        make_offering(purchase=PurchaseOption.ON_DEMAND),
+    )
+
+    story.launch()
+
+    assert [each.capacity_provider for each in story.tasks.requests] == [provider]
+
+
+TRUE_SPEEDS = {"A10G": (1.0, 1.0), "L4": (0.5, 30.3 / 35 * 2), "T4": (8.1 / 35, 65 / 70)}
+NAMES = {"A10G": "g5.xlarge", "L4": "g6.xlarge", "T4": "g4dn.xlarge"}
+
+
+class DrawnMarket:
+    """Machines of drawn speeds and prices, where spot comes and goes, and one job that was measured on an A10G."""
+
+    def __init__(self, seed: int) -> None:
+        self.dice = random.Random(seed)  # noqa: S311 - the same market every time
+        self.speeds = {model: self.dice.uniform(*ends) for model, ends in TRUE_SPEEDS.items()}
+        self.work = 10 * self.dice.uniform(1.0, 1.1)
+        steps = self.dice.choice((None, 1000))
+        limit = (10 * 1.1 + self.dice.uniform(2, 40)) * HOUR
+        self.definition = make_definition(
+            estimated_duration=10 * HOUR, estimated_on=MeasuredOn("A10G"), total_steps=steps, deadline=limit
+        )
+        self.on_demand = make_offering(purchase=PurchaseOption.ON_DEMAND)
+        types = {model: make_instance_type(NAMES[model], accelerator_model=model) for model in TRUE_SPEEDS}
+        self.spot = [make_offering(each, price_usd_per_hour=self.dice.uniform(0.05, 0.6)) for each in types.values()]
+        self.job = make_job(definition=self.definition)
+        self.newest: SavedCheckpoint | None = None
+        self.done = 0.0
+        self.now = NOW
+
+    def run(self) -> timedelta:
+        """Launch the job where its policy wants it until it has finished; return how long that took."""
+        while self.done < self.work:
+            offerings = (self.on_demand, *(each for each in self.spot if self.dice.random() < 0.5))
+            limits = SelectionLimits(peaks=load_peaks())
+            available = AvailableOfferings(self.now, offerings, {}, limits)
+            selection = select(self.definition, None, offerings, {}, self.now, limits)
+            market = choose_market(self.job, self.newest, selection, available, load_thresholds)
+            assert market is not None
+            kept = narrow(selection, market).kept
+            if kept:
+                self._launch(kept[0])
+            else:
+                self.now = min(market.until or self.now + HOUR, self.now + 10 * MINUTE)
+        return self.now - NOW
+
+    def _launch(self, offering: Offering) -> None:
+        """Run until the end, or on spot until an interruption, which loses up to half an hour."""
+        speed = self.speeds[offering.instance_type.accelerator_model]
+        started_at = self.now + START_OVERHEAD
+        hours = (self.work - self.done) / speed
+        number = 1 if self.job.attempt is None else self.job.attempt.number + 1
+        is_lost = offering.purchase is PurchaseOption.SPOT and (ends := self.dice.expovariate(1 / 3)) < hours
+        kept = max(ends - self.dice.uniform(0, 0.5), 0.0) if is_lost else hours
+        self.now = started_at + (ends if is_lost else hours) * HOUR
+        self.done = self.done + kept * speed if is_lost else self.work
+        before = kept_time(self.job, self.newest).total_seconds()
+        attempt = make_running_attempt(number, placement=make_placement(offering=offering.key), started_at=started_at)
+        stopped = replace(attempt, stop=Stop(StopKind.INTERRUPTION, self.now))
+        progress = replace(self.job.progress, kept_seconds=before, first_step=0)
+        self.job = replace(self.job, attempt=stopped, progress=progress)
+        step = int(1000 * self.done / self.work)
+        self.newest = SavedCheckpoint("s3://a/b/", step, number, started_at + kept * HOUR)
+
+
+def test_whatever_the_speeds_are_within_their_bounds_the_deadline_is_met():
+    for seed in range(60):
+        market = DrawnMarket(seed)
+
+        assert market.run() <= market.definition.deadline, seed

@@ -12,7 +12,7 @@ from relaunch.core.triggers.schedules import has_schedules
 from relaunch.ports import PortError
 from relaunch.usecases.arrange_schedules import add_schedules, are_left_behind, plan_schedules, settle_schedules
 from relaunch.usecases.arrange_upload_rules import plan_upload_rules, settle_upload_rules, widen_upload_rules
-from relaunch.usecases.plan_jobs import plan_jobs
+from relaunch.usecases.plan_jobs import plan_jobs, refuse_unmeasured_deadlines
 from relaunch.usecases.register_definitions import Change, OtherOwnerError, compare_definitions, register_definitions
 from relaunch_cli import exit_codes
 from relaunch_cli.definition_files import find_owner, parse_file, read_file
@@ -135,7 +135,8 @@ def _connect(connection: "Connection", file: Path, *, is_dry_run: bool) -> "Depe
 
 
 def _plan(definitions: "Sequence[JobDefinition]", connection: "Connection") -> "list[Plan]":
-    return with_first_quotas(plan_jobs(definitions, connection.deps), connection.deps, connection)
+    plans = refuse_unmeasured_deadlines(plan_jobs(definitions, connection.deps))
+    return with_first_quotas(plans, connection.deps, connection)
 
 
 def _plan_sources(

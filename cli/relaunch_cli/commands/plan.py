@@ -121,7 +121,11 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     ] = None,
     max_price: Annotated[_Text, typer.Option(metavar="USD", help="Maximum price per instance and hour.")] = None,
     estimated_duration: Annotated[
-        _Text, typer.Option(metavar="TIME", help="Estimated duration, for example 20h; ranks by cost to finish.")
+        _Text,
+        typer.Option(
+            metavar="TIME[@MODEL]",
+            help="Estimated duration and where it was measured, for example 20h@A10G; ranks by cost to finish.",
+        ),
     ] = None,
     checkpoint: Annotated[
         _Text, typer.Option(metavar="S3_URI", help="Location of checkpoints; makes interruptions cheaper.")

@@ -35,6 +35,7 @@ def definition_text(training: Training, family: str, repository: str, stack: Tra
         f"      {_accelerator(training)}",
         "    purchase: spot-then-on-demand",
         f"    checkpoint: s3://{stack.checkpoint_bucket}/{training.name}/",
+        "    # Once it was measured, say on which accelerator, for example 5h@A10G: no two models are equally fast.",
         "    # A guess, to be corrected: what costs least for so long a training, interruptions included, is chosen.",
         f"    estimated_duration: {training.duration}",
         "    # It is stopped when its attempts have run for so long together:",

@@ -188,7 +188,8 @@ def _describe_request(definition: JobDefinition, revision: Revision | None) -> s
     purchase = [str(definition.purchase)] if definition.target.capabilities.has_spot else []
     parts = [describe_gpus(definition), *purchase]
     if definition.estimated_duration is not None:
-        parts.append(write_duration(definition.estimated_duration))
+        on = f" on {definition.estimated_on}" if definition.estimated_on else ""
+        parts.append(f"{write_duration(definition.estimated_duration)}{on}")
     # Of a pod they are in both.
     if revision is not None and revision.vcpus:
         parts.append(f"{revision.vcpus:g} vCPU")

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from relaunch.core.offerings.offering import has_purchase_options
 from relaunch.core.selection.instance_type_filters import format_gpu_memory
+from relaunch.core.selection.speeds import SpeedBasis
 from relaunch_cli.views.formatting import format_count, format_percentage, format_price, join_zones
 from relaunch_cli.views.table import PlainTable
 
@@ -78,15 +79,26 @@ def _bought(row: Row) -> str:
 
 def _describe_cost(row: Row) -> str:
     expected = row["expected_usd_per_hour"]
-    cost = row.get("expected_cost_usd")
+    cost = format_cost_range(row)
     if expected is None:
         return "at an unknown price"
     if region := row.get("price_region"):
-        finish = f", about ${cost:,.2f} to finish" if isinstance(cost, int | float) else ""
+        finish = f", about {cost} to finish" if cost else ""
         return f"at the price of {region}, ${format_price(expected)}/h{finish}"
     limit = "" if row["price_usd_per_hour"] is not None else "at most "
-    finish = f", {limit or 'about '}${cost:,.2f} to finish" if isinstance(cost, int | float) else ""
+    finish = f", {limit or 'about '}{cost} to finish" if cost else ""
     return f"{'at ' if not limit else 'for '}{limit}${format_price(expected)}/h{finish}"
+
+
+def format_cost_range(row: Row) -> str:
+    """Return the expected cost to finish: `$5.43`, or `$1.39-5.43` where the speed is bounded; empty if not known."""
+    least = row.get("least_cost_usd")
+    cost = row.get("expected_cost_usd")
+    if not isinstance(cost, int | float):
+        return ""
+    most = f"{cost:,.2f}"
+    shown = f"{least:,.2f}" if isinstance(least, int | float) else most
+    return f"${most}" if shown == most else f"${shown}-{most}"
 
 
 _Line = Sequence[Row]
@@ -97,6 +109,8 @@ def _kept_parts(kept: Sequence[Row], *, limit: int) -> list[RenderableType]:
     lines = _lines(kept)
     shown = _lines(kept, limit=limit)
     parts: list[RenderableType] = [_kept_table(shown, _columns(kept))]
+    if speeds := _describe_speeds(row for line in shown for row in line):
+        parts.append(Text(speeds, style="dim"))
     if len(shown) < len(lines):
         left = sum(len(line) for line in lines[len(shown) :])
         parts.append(Text(f"and {format_count(left, 'offering')} more: see --limit", style="dim"))
@@ -195,12 +209,37 @@ def _score(row: Row) -> str:
 
 def _cost(row: Row) -> str:
     """Return the expected cost to finish; `never` if the job would be interrupted too often to finish."""
-    cost = row.get("expected_cost_usd")
-    if isinstance(cost, int | float) and row.get("price_region"):
-        return "?" if row["price_usd_per_hour"] is None else f"{_OTHER_REGION}${cost:,.2f}"
-    if isinstance(cost, int | float):
-        return f"${cost:,.2f}" if row["price_usd_per_hour"] is not None else f"<=${cost:,.2f}"
-    return "?" if row["expected_usd_per_hour"] is None else "never"
+    cost = format_cost_range(row)
+    if cost and row.get("price_region"):
+        return "?" if row["price_usd_per_hour"] is None else f"{_OTHER_REGION}{cost}"
+    if cost:
+        return cost if row["price_usd_per_hour"] is not None else f"<={cost}"
+    return "?" if row["expected_usd_per_hour"] is None or row.get("speed") is None else "never"
+
+
+def _describe_speeds(kept: Iterable[Row]) -> str:
+    """Return what the costs to finish rest on: where the duration was measured, and how others compare with that."""
+    measured: list[str] = []
+    bounded: list[str] = []
+    unknown: list[str] = []
+    for row in kept:
+        model = str(row["accelerator"])
+        speed = row.get("speed")
+        if not isinstance(speed, Mapping):
+            unknown.append(model)
+        elif speed["basis"] == SpeedBasis.MEASURED:
+            measured.append(model)
+        elif speed["basis"] == SpeedBasis.PEAKS:
+            bounded.append(f"{model} {speed['slow']:.2g}-{speed['fast']:.2g}")
+    if not measured and not bounded:
+        return ""
+    parts = (
+        ("measured on ", measured, ""),
+        ("published peaks bound others to so many times that speed: ", bounded, ""),
+        ("", unknown, " cannot be compared, and comes last"),
+    )
+    shown = (f"{before}{', '.join(dict.fromkeys(names))}{after}" for before, names, after in parts if names)
+    return f"TO FINISH: {'; '.join(shown)}"
 
 
 def _rejected_table(

@@ -9,7 +9,7 @@ from rich.text import Text
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.selection.selection import FILTER_NAMES
 from relaunch_cli.views.formatting import format_price, join_zones
-from relaunch_cli.views.selection import Row
+from relaunch_cli.views.selection import Row, format_cost_range
 from relaunch_cli.views.table import key_values
 
 
@@ -88,5 +88,5 @@ def _cost(row: Row) -> str:
         return "an unknown price"
     limit = "up to " if price is None else ""
     hourly = f"{limit}${format_price(expected)}/h"
-    cost = row["expected_cost_usd"]
-    return f"{hourly} and {limit}${cost:,.2f} to finish" if isinstance(cost, int | float) else hourly
+    cost = format_cost_range(row)
+    return f"{hourly} and {limit}{cost} to finish" if cost else hourly

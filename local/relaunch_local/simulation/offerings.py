@@ -7,7 +7,7 @@ from typing import Any
 
 from relaunch.adapters.aws.ec2.reservations import Ec2Reservations
 from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
-from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.adapters.offerings.bundled import load_catalogue, load_peaks
 from relaunch.adapters.offerings.combined import CombinedOfferings
 from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
 from relaunch.adapters.offerings.regional import CurrentRegionalOfferings, OwnMachines
@@ -15,6 +15,7 @@ from relaunch.adapters.offerings.reserved import ReservedOfferings
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering
+from relaunch.core.offerings.peaks import Peaks
 from relaunch.core.offerings.quotas import quota_of
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart
 from relaunch.ports import (
@@ -57,6 +58,10 @@ class SimulatedOfferings:
     def catalogue(self) -> Mapping[str, InstanceType]:
         """Return the instance types."""
         return load_catalogue()
+
+    def peaks(self) -> Mapping[str, Peaks]:
+        """Return the published peaks."""
+        return load_peaks()
 
     def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:  # noqa: ARG002 - the port's
         """Return none: nothing is told of these prices."""

@@ -8,6 +8,7 @@ import pytest
 from fakes.machine_story import G5, SETTINGS, MachineStory, make_own_offering
 from fakes.market_story import FULL, HOUR, ON_DEMAND, look, run_on_demand, save, within
 from fakes.story import MINUTE
+from relaunch.core.definitions.accelerator import MeasuredOn
 from relaunch.core.jobs.attempt import IntentKind
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
@@ -296,6 +297,22 @@ def test_a_job_that_is_never_moved_is_not_looked_at_for_it(fields):
 
     assert len(story.launches.requested) == launches
     assert story.job(job_id).state is JobState.RUNNING
+
+
+@pytest.mark.parametrize("limits", [{}, {"deadline": None, "policy": PolicyName.CHEAPEST}], ids=["deadline", "none"])
+def test_a_job_is_not_moved_to_what_may_be_slower(limits):
+    story = within(estimated_on=MeasuredOn("A10G"), **limits)
+    job_id = run_on_demand(story)
+    cheap = make_own_offering(G5, 0.05)
+    slow = replace(cheap.instance_type, accelerator_model="T4", name="g4dn.xlarge")
+    story.offerings.available = (make_own_offering(ON_DEMAND, 1.00), replace(cheap, instance_type=slow))
+    story.clock.advance(HOUR)
+    save(story, job_id)
+
+    look(story)
+
+    assert not story.job(job_id).machine_id
+    assert story.job(job_id).market.reason == "no machine of our own on spot that costs less satisfies it"
 
 
 FOREVER = {"estimated_duration": None, "deadline": None, "policy": PolicyName.CHEAPEST}

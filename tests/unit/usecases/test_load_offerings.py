@@ -21,6 +21,7 @@ from fakes.cli_session import FakePlacementScores
 from fakes.dependencies import make_dependencies
 from fakes.jobs import InMemoryJobs, make_unreadable
 from fakes.sources import FakeOfferings
+from relaunch.adapters.offerings.bundled import load_peaks
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.jobs.attempt import PlacementState
 from relaunch.core.jobs.state import JobState
@@ -76,7 +77,7 @@ def test_memory_and_offerings_are_those_of_now() -> None:
     assert available.at == NOW
     assert available.offerings == deps.offerings.offerings(NOW)
     assert available.memory == {failure.offering: failure}
-    assert available.limits == deps.limits.selection
+    assert available.limits == replace(deps.limits.selection, peaks=load_peaks())
 
 
 def test_the_rates_and_doubts_are_those_of_the_runs_so_far() -> None:

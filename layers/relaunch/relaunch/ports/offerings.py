@@ -12,6 +12,7 @@ from relaunch.core.records import dataclass
 if TYPE_CHECKING:
     from relaunch.core.offerings.instance_types import InstanceType
     from relaunch.core.offerings.offering import Offering
+    from relaunch.core.offerings.peaks import Peaks
     from relaunch.core.offerings.snapshot import OfferingsSnapshot, PriceOrigin
 
 
@@ -58,6 +59,9 @@ class OfferingSource(Protocol):
 
     def catalogue(self) -> Mapping[str, InstanceType]:
         """Return the known instance types by name."""
+
+    def peaks(self) -> Mapping[str, Peaks]:
+        """Return the published peaks of accelerators by model."""
 
     def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:
         """Return the source and time of the current prices, spot placement scores and quotas."""

@@ -7,7 +7,7 @@ from relaunch.core.definitions.changes import MAX_PLANS, ChangeKind, KeyChange, 
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.records import dataclass
 from relaunch.ports import RequestDependencies
-from relaunch.usecases.plan_jobs import Plan, plan_jobs
+from relaunch.usecases.plan_jobs import Plan, plan_jobs, refuse_unmeasured_deadlines
 from relaunch.usecases.submit_job import definition_problem
 
 _PLANNED = (ChangeKind.ADDED, ChangeKind.CHANGED)
@@ -39,7 +39,8 @@ def compare_definitions(
     compared = list(_compare(proposed, base, write_keys))
     wanted = [each.name for each in compared if each.kind in _PLANNED][:MAX_PLANS]
     by_name = {each.name: each for each in proposed}
-    plans = {each.definition.name: each for each in plan_jobs([by_name[name] for name in wanted], deps)}
+    planned = refuse_unmeasured_deadlines(plan_jobs([by_name[name] for name in wanted], deps))
+    plans = {each.definition.name: each for each in planned}
     return [replace(each, plan=_with_problem(plans.get(each.name), deps)) for each in compared]
 
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.overheads import Measured, measure_overheads
-from relaunch.core.jobs.progress import SavedCheckpoint, measure_progress, resumed_step
+from relaunch.core.jobs.progress import SavedCheckpoint, resumed_step
 from relaunch.core.lifecycle.market_choice import MarketChoice, choose, is_in_market, narrow
+from relaunch.core.lifecycle.paces import find_paces, progress_at_pace
 from relaunch.core.lifecycle.spot_pools import find_pools, with_warning
 from relaunch.core.market.policies import policy_named
 from relaunch.core.market.situation import Action, Rule
@@ -84,10 +85,17 @@ def choose_market(
 
     `newest` is its newest checkpoint.
     """
-    progress = measure_progress(job, newest, available.at)
-    if not is_in_market(job) or not selection.kept or progress is None:
+    if not is_in_market(job) or not selection.kept:
         return None
     pools = find_pools(selection, with_warning(available.pools, job), available.at)
     policy = policy_named(job.definition.policy, load_thresholds)
-    measured = Measured(progress, measure_overheads(job, newest, available.at))
-    return choose(job, policy, measured, selection, pools, available.at)
+    overheads = measure_overheads(job, newest, available.at)
+    market = None
+    for pace in find_paces(selection, has_steps=job.definition.total_steps is not None):
+        progress = progress_at_pace(job, newest, selection, pace, available.at)
+        if progress is None:
+            return None
+        market = choose(job, policy, Measured(progress, overheads), selection, pools, available.at, pace=pace)
+        if market is None or (market.situation.spare or 0.0) > 0:
+            break
+    return market

@@ -1,5 +1,7 @@
 """Hand a running task over to its next machine: because EC2 takes the machine away, or its market policy wants spot."""
 
+from dataclasses import replace
+
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.overheads import Measured, measure_overheads, measured_so_far
 from relaunch.core.jobs.state import JobState
@@ -14,6 +16,7 @@ from relaunch.core.lifecycle.moves import (
     pools_to_move_to,
     resumable_progress,
 )
+from relaunch.core.lifecycle.paces import at_pace, pools_at_pace, running_pace
 from relaunch.core.lifecycle.spot_pools import find_pools
 from relaunch.core.market.policies import policy_named
 from relaunch.core.market.situation import Action
@@ -66,7 +69,9 @@ def find_move(
     may_move_at = available.at if is_in_market(job) else next_move_at(job, available.at)
     if may_move_at > available.at:
         return decline_so_soon(job, may_move_at, available.at)
-    pools = pools_to_move_to(job, selection, find_pools(selection, available.pools, available.at))
+    pace = running_pace(job, selection)
+    found = find_pools(selection, available.pools, available.at)
+    pools = pools_to_move_to(job, selection, pools_at_pace(found, selection, pace))
     if not pools:
         return MoveDeclined("no machine of our own on spot that costs less satisfies it", None)
     try:
@@ -74,7 +79,7 @@ def find_move(
     except PortError as error:
         return MoveDeclined(f"its checkpoints cannot be read: {error}", None)
     longest = measured_so_far(job, newest, available.at).checkpoint_seconds
-    progress = resumable_progress(job, newest)
+    progress = resumable_progress(replace(job, definition=at_pace(job.definition, pace)), newest)
     overheads = measure_overheads(job, newest, available.at)
     if newest is None or newest.attempt != job.current_attempt.number or (progress is None and is_in_market(job)):
         return MoveDeclined("it has saved no checkpoint since it was launched", None, longest)
@@ -87,4 +92,4 @@ def find_move(
     if market.choice.action is not Action.TRY:
         return MoveDeclined(market.reason, market.until, longest)
     deps.log.decided("market: move", job_id=job.job_id, reason=market.reason)
-    return narrow(selection, market)
+    return narrow(selection, replace(market, pace=pace))

@@ -54,7 +54,11 @@ def load_offerings(
     memory, runs, pools = deps.capacity.load_capacity(now)
     offerings = _with_room(deps.offerings.offerings(now, options), deps)
     snapshot = deps.offerings.snapshot(now)
-    limits = replace(deps.limits.selection, quotas=_quotas(snapshot, offerings, own_job_id, deps))
+    limits = replace(
+        deps.limits.selection,
+        quotas=_quotas(snapshot, offerings, own_job_id, deps),
+        peaks=deps.offerings.peaks(),
+    )
     if snapshot.gp3_usd_per_gib_month is not None:
         limits = replace(limits, gp3_usd_per_gib_month=snapshot.gp3_usd_per_gib_month)
     rated = with_observed_rates(offerings, runs, now)

@@ -15,6 +15,7 @@ from relaunch.core.kubernetes.pod_grants import find_grant_problems
 from relaunch.core.kubernetes.rules import find_kubernetes_notices, find_problems, kubernetes_revision, predict_job_fit
 from relaunch.core.lifecycle.market_choice import MarketChoice, follows_market, narrow
 from relaunch.core.lifecycle.market_notices import deadline_notices, with_awaited
+from relaunch.core.lifecycle.paces import Pace, at_pace, find_paces
 from relaunch.core.lifecycle.spot_pools import retried_sooner
 from relaunch.core.machines.machine import FleetRequest
 from relaunch.core.machines.request import build_request
@@ -23,7 +24,7 @@ from relaunch.core.offerings.instance_types import nearest_names
 from relaunch.core.records import dataclass
 from relaunch.core.revisions.images import parse_ecr_image, with_platforms
 from relaunch.core.revisions.revision import Revision, StopTimeout, family_problem, find_stop_timeout, revision_problem
-from relaunch.core.selection.notices import find_notices
+from relaunch.core.selection.notices import find_notices, refuse_unmeasured
 from relaunch.core.selection.requirements import container_problem
 from relaunch.core.selection.selection import Selection, explain_rejection, select
 from relaunch.core.triggers.events import DirectRequest
@@ -103,15 +104,32 @@ class Plan:
         if not self.definition.target.capabilities.offers_instance_types:
             found = () if self.problem else find_kubernetes_notices(self.definition)
             return (*found, *self.driver_notices, *self.bucket_notices, _NO_PRICES)
-        promised = deadline_notices(self.definition, self.market)
+        promised = deadline_notices(at_pace(self.definition, self._pace), self.market)
         found = find_notices(self.definition, self.revision, self.selection and with_awaited(self.selection))
         short = (self.quota_problem,) if self.quota_problem else ()
         return (*short, *promised, *found, *self.image_doubts, *self.bucket_notices, *self.save_notices)
 
     @property
+    def _pace(self) -> Pace | None:
+        if self.market is not None:
+            return self.market.pace
+        return find_paces(self.selection, has_steps=False)[-1] if self.selection else None
+
+    @property
     def stop_timeout(self) -> StopTimeout | None:
         """Return the time from SIGTERM to SIGKILL; None if the main container is not known."""
         return find_stop_timeout(self.definition, self.revision) if self.revision else None
+
+
+def refuse_unmeasured_deadlines(plans: Iterable[Plan]) -> list[Plan]:
+    """Return the plans of what is to be registered, with why nobody can promise a deadline as their problem.
+
+    What an earlier version has registered goes on: of that it is a notice.
+    """
+    return [
+        replace(each, problem=each.problem or refuse_unmeasured(each.definition, each.revision, each.selection))
+        for each in plans
+    ]
 
 
 def plan_jobs(definitions: Iterable[JobDefinition], deps: PlanDependencies, zones: Collection[str] = ()) -> list[Plan]:

@@ -20,6 +20,7 @@ from relaunch.core.definitions.accelerator import (
     GpuRequirement,
     Interconnect,
     Isolation,
+    MeasuredOn,
     NeuronPurpose,
     NeuronRequirement,
     PurchasePolicy,
@@ -73,7 +74,7 @@ def test_the_rest_of_a_job_can_be_given_too():
         "--gpu": "1",
         "--purchase": "spot",
         "--max-price": "4",
-        "--estimated-duration": "60h",
+        "--estimated-duration": "60h@4x A10G",
         "--checkpoint": "s3://acme/checkpoints",
         "--disk": "200GiB",
         "--vcpus": "3.5",
@@ -86,6 +87,7 @@ def test_the_rest_of_a_job_can_be_given_too():
     definition, revision = request.definition, request.revision
     assert (definition.purchase, definition.max_price_usd_per_hour) == (PurchasePolicy.SPOT, 4.0)
     assert (definition.estimated_duration, definition.disk_gib) == (timedelta(hours=60), 200)
+    assert definition.estimated_on == MeasuredOn("A10G", 4)
     assert definition.checkpoint_uri == "s3://acme/checkpoints/"
     assert (revision.vcpus, revision.memory_mib, revision.architecture) == (3.5, 15360, "ARM64")
 
@@ -228,6 +230,10 @@ def test_what_a_target_cannot_have_is_said_of_the_options(options, expected):
         ({"purchase": "sport", "gpu": "1"}, "--purchase: `sport` is none of spot, on-demand, spot-then-on-demand"),
         ({"max_price": "cheap", "gpu": "1"}, "--max-price: "),
         ({"estimated_duration": "800h", "gpu": "1"}, "--estimated-duration: `800h` is longer than 30 days"),
+        (
+            {"estimated_duration": "8h@A10", "gpu": "1"},
+            "--estimated-duration: unknown accelerator model `A10`; did you mean `A100` or `A10G`?",
+        ),
         ({"vcpus": "0", "gpu": "1"}, "--vcpus: must be a number above 0, not `0`"),
         ({"memory": "16GB", "gpu": "1"}, "--memory: `16GB` is not in a binary unit"),
         ({"architecture": "arm", "gpu": "1"}, "--architecture: `arm` is none of x86_64, arm64"),

@@ -11,7 +11,7 @@ from fakes.repository import REPOSITORY
 from relaunch.adapters.definition_file.schema import write_schema
 
 # To a reader of YAML 1.1, which PyYAML is, a plain `on` is true.
-WITH_QUOTED_ON = EXAMPLE.replace("on:\n", '"on":\n')
+WITH_QUOTED_ON = EXAMPLE.replace("on:\n", '"on":\n').replace("{on: A10G", '{"on": A10G')
 
 
 def errors(text: str) -> list[str]:
@@ -37,6 +37,9 @@ def test_the_schema_is_a_schema_of_draft_2020_12():
 def test_the_example_of_the_design_is_accepted():
     assert errors(WITH_QUOTED_ON) == []
     assert errors(WITH_QUOTED_ON.replace("memory: 16GiB", "models: [L4, A10G]")) == []
+    for estimate in ("20h@A10G", "20h", "{on: {model: Trainium2, count: 4}, hours: 0.5}"):
+        measured = estimate.replace("on:", '"on":')
+        assert errors(WITH_QUOTED_ON.replace('{"on": A10G, hours: 20}', measured)) == []
 
 
 @pytest.mark.parametrize(
@@ -58,6 +61,8 @@ def test_the_example_of_the_design_is_accepted():
         pytest.param("memory: 16GiB", "models: [L4, RTX4090]", id="gpu-model"),
         pytest.param("gpu: {count: 1, memory: 16GiB}", "neuron: {devices: 1, models: [T4]}", id="neuron-model"),
         pytest.param("      - image:", "        image:", id="two-sources"),
+        pytest.param("A10G, hours: 20", "A10, hours: 20", id="measured-on"),
+        pytest.param('{"on": A10G, hours: 20}', '"20h@"', id="measured-nowhere"),
     ],
 )
 def test_what_the_parser_refuses_the_schema_refuses(right, wrong):
@@ -68,7 +73,8 @@ def test_what_the_parser_refuses_the_schema_refuses(right, wrong):
 
 def test_every_key_is_described_and_every_default_can_be_written():
     schema = json.loads(write_schema())
-    models = [schema, *schema["$defs"].values()]
+    defined = [schema, *(each for one in schema["$defs"].values() for each in one.get("anyOf", [one]))]
+    models = [each for each in defined if "properties" in each]
     keys = [(name, value) for model in models for name, value in model["properties"].items()]
 
     assert [name for name, value in keys if not value.get("description")] == []

@@ -19,6 +19,7 @@ from relaunch.core.definitions.accelerator import (
     GpuRequirement,
     Interconnect,
     Isolation,
+    MeasuredOn,
     NeuronPurpose,
     NeuronRequirement,
     PurchasePolicy,
@@ -121,6 +122,8 @@ DEFINITIONS = {
     "least": LEAST,
     "names of receivers": replace(LEAST, notices=(NoticeRoute("team-ml"), NoticeRoute("pager"))),
     "every key": EVERY_KEY,
+    "measured on a model": replace(EVERY_KEY, estimated_on=MeasuredOn("A10G")),
+    "measured on several": replace(EVERY_KEY, estimated_on=MeasuredOn("Trainium2", 4)),
     "patience": replace(EVERY_KEY, deadline=None, patience=timedelta(minutes=30)),
     "partition of a GPU": replace(
         LEAST,

@@ -1,8 +1,13 @@
 """The catalogue compared with tables published by AWS."""
 
+import json
+from datetime import date
+from pathlib import Path
+
 import pytest
 
-from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.adapters.offerings import bundled
+from relaunch.adapters.offerings.bundled import load_catalogue, load_peaks
 
 # "Working with GPUs on Amazon ECS" (2020): GPUs, GiB of all of them, vCPUs, GiB of memory.
 GPU_TABLE = {
@@ -75,3 +80,17 @@ def test_chips_have_the_cores_that_their_pages_say_and_show_half_of_them_from_tr
     rows = [row for name, row in load_catalogue().items() if name.startswith(f"{family}.")]
 
     assert {(row.neuron_cores_per_device, row.logical_cores_per_device) for row in rows} == {(of_chip, seen)}
+
+
+def test_every_model_has_published_peaks_or_a_reason_why_not() -> None:
+    table = json.loads((Path(bundled.__file__).parent / "data/accelerator_peaks.json").read_bytes())
+    models = {row.accelerator_model for row in load_catalogue().values()}
+
+    assert sorted([*table["models"], *table["unknown"]]) == sorted(models)
+    assert all(source and "https://" in read_at for *_, source, read_at, _ in table["models"].values())
+    assert all(date.fromisoformat(read_on) for *_, read_on in table["models"].values())
+    assert all(table["unknown"].values())
+    assert set(load_peaks()) == set(table["models"])
+    for peaks in load_peaks().values():
+        ranges = (peaks.tensor_tflops or peaks.fp32_tflops, peaks.fp32_tflops, peaks.memory_gb_per_second)
+        assert all(0 < least <= most for least, most in ranges)

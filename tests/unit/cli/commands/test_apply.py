@@ -9,6 +9,7 @@ from fakes.cli_machines import own_machine
 from fakes.cli_session import DEFINITIONS, flat, invoke, rewrite
 from fakes.dependencies import make_dependencies
 from fakes.sources import FakeRevisions
+from relaunch.core.definitions.accelerator import MeasuredOn
 from relaunch.core.definitions.definition import S3Trigger
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.kubernetes.pod_grants import PodGrants
@@ -202,6 +203,21 @@ def test_an_overlap_with_a_registered_checkpoint_is_refused(relaunch, session, f
 
     assert result.exit_code == 2
     assert "overlaps the checkpoints of `writer`" in result.stderr
+
+
+def test_a_deadline_that_depends_on_an_unknown_machine_is_refused_at_its_estimate(relaunch, session, file):
+    rewrite(file, "gpu: {}}", "gpu: {}}\n    estimated_duration: 20h\n    deadline: 36h")
+
+    refused = relaunch("apply", str(file))
+    rewrite(file, "gpu: {}}", "gpu: {}}\n    estimated_duration: {on: A10G, hours: 20}\n    deadline: 36h")
+    measured = relaunch("apply", str(file))
+
+    assert refused.exit_code == 2
+    begin = f"{file}:10:5: jobs.bert: `estimated_duration` has to say on what it was measured, for a `deadline` depends"
+    assert refused.stderr.startswith(begin)
+    assert "write {on: T4, hours: 20}, for example, or allow one of them only" in flat(refused.stderr)
+    assert measured.exit_code == 0
+    assert session.deps.definitions.load_definition("bert").estimated_on == MeasuredOn("A10G")
 
 
 def test_a_definition_that_no_offering_satisfies_is_refused_at_its_line(relaunch, file):

@@ -9,7 +9,7 @@ from fakes.builders import NOW, make_capacity_failure, make_definition, make_off
 from fakes.cli_machines import MachineSession, own_machine
 from fakes.cli_session import flat, invoke, rewrite
 from fakes.reservations import make_block, make_reserved
-from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
+from relaunch.core.definitions.accelerator import MeasuredOn, PurchaseOption, PurchasePolicy
 from relaunch.core.machines.events import FleetRefused, Refusal, RefusalKind
 from relaunch.core.machines.machine import FleetOverride, FleetRequest, Resources
 from relaunch.core.machines.refusals import find_failures
@@ -279,6 +279,26 @@ def test_the_plan_of_a_job_without_time_to_spare_takes_on_demand(relaunch, sessi
     assert any(each.startswith("no market can promise a deadline of 11h") for each in document["notices"])
 
 
+def test_the_work_of_a_deadline_is_reckoned_by_the_machine_that_would_be_taken(relaunch, session):
+    save_limited(session, estimated_on=MeasuredOn("T4"), total_steps=9)
+    (document,) = relaunch("plan", "limited", "--json").document["plans"]
+    save_limited(session, estimated_on=MeasuredOn("T4"), deadline=12 * HOUR)
+    (hurried,) = relaunch("plan", "limited", "--json").document["plans"]
+
+    assert (document["market"]["pool"], document["market"]["work_left_hours"]) == ("g4dn.xlarge spot", 10)
+    assert hurried["market"]["work_left_hours"] == pytest.approx(10 * 65 / 70), "on A10G, where there is on-demand"
+    kept = {row["accelerator"] for row in hurried["offerings"] if row["verdict"] == "kept"}
+    assert kept == {"A10G"}
+    assert document["problem"] is None
+    save_limited(session, estimated_on=MeasuredOn("A100"))
+    (slow,) = relaunch("plan", "limited", "--json").document["plans"]
+    assert any("a start of 8m takes 49h" in each for each in slow["notices"]), "10h of an A100"
+    save_limited(session)
+    bare = relaunch("plan", "limited", "--json")
+    assert bare.exit_code == 0, "what an earlier version has registered goes on"
+    assert any("is taken to be the same on different" in each for each in bare.document["plans"][0]["notices"])
+
+
 def test_spot_alone_promises_no_deadline(relaunch, session):
     save_limited(session, purchase=PurchasePolicy.SPOT)
 
@@ -320,6 +340,9 @@ def test_a_deadline_is_held_against_the_definition_offline_too(tmp_path):
     text = flat(invoke("plan", "--offline", str(file)).stderr)
 
     assert "short: a deadline of 36h leaves no time to spare: every job goes to on-demand at once" in text
+    assert "`estimated_duration` has to say on what it was measured" in flat(
+        invoke("plan", "--offline", str(file)).stdout
+    )
     assert "steps: no deadline can be promised with `purchase: spot`" in text
 
 

@@ -47,6 +47,37 @@ def test_an_estimated_duration_tells_what_it_costs_to_finish(relaunch):
     assert answer.endswith(" to finish")
     assert " spot by g5-xlarge-spot " in with_checkpoints.stdout.splitlines()[1]
     assert "TO FINISH" not in relaunch("plan", "--gpu", "1").stdout
+    assert "`estimated_duration` is taken to be the same on different accelerators: " in flat(without.stderr)
+
+
+def test_where_it_was_measured_bounds_what_it_costs_elsewhere(relaunch):
+    options = ("--gpu", "1", "--purchase", "on-demand", "--estimated-duration", "20h@A10G", "--offline")
+
+    result = relaunch("plan", *options, "--region", "us-east-1", "--limit", "9")
+    explained = relaunch("plan", *options, "--region", "us-east-1", "--explain", "g4dn.xlarge")
+
+    text = flat(result.stdout)
+    assert "1x GPU, on-demand, 20h on A10G" in text
+    assert (
+        "would run on g5.xlarge (1x A10G 24 GiB) on-demand in us-east-1a at $1.0060/h, about $20.51 to finish" in text
+    )
+    assert "0.5260 $11.53-45.66" in text
+    assert (
+        "TO FINISH: measured on A10G; published peaks bound others to so many times that speed: L40S 1.4-5.2, "
+        "L4 0.5-1.7, T4 0.23-0.93"
+    ) in text
+    assert "$11.53-45.66 to finish" in flat(explained.stdout)
+    assert "is taken to be the same" not in result.stderr
+
+
+def test_what_cannot_be_compared_comes_last_and_costs_nobody_knows_what(relaunch):
+    options = ("--instance-type", "g5g.xlarge", "--instance-type", "g5.xlarge", "--architecture", "arm64", "--offline")
+
+    result = relaunch("plan", *options, "--region", "us-east-1", "--estimated-duration", "20h@A10G", "--json")
+
+    rows = {row["instance_type"]: row for row in result.document["plans"][0]["offerings"]}
+    assert (rows["g5g.xlarge"]["speed"], rows["g5g.xlarge"]["expected_cost_usd"]) == (None, None)
+    assert rows["g5.xlarge"]["speed"] == {"slow": 1.0, "fast": 1.0, "basis": "measured"}
 
 
 def test_all_types_are_those_of_the_region_zone_by_zone_with_placement_scores(relaunch, session):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from io import StringIO
 
 import pytest
@@ -11,6 +12,7 @@ from fakes.builders import make_instance_type, make_offering
 from fakes.reservations import make_block, make_reservation, make_reserved
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.offering import Offering
+from relaunch.core.selection.expected_cost import WorkAhead
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.selection import RejectedOffering, Selection, explain_rows
 from relaunch_cli.views.selection import Row, SelectionOptions, describe_choice, render_selection
@@ -91,3 +93,15 @@ def test_a_cluster_where_a_job_chooses_no_purchase_option_names_none():
     assert "PURCHASE" not in text_of(table_of(ack))
     assert "ack: no node has room" in " ".join(selection_of(rejected=[rejected]).split())
     assert describe_choice(rows_of(make_offering())).startswith("g5.xlarge (1x A10G 24 GiB) spot")
+
+
+def test_rows_that_an_earlier_version_stored_are_shown_without_speeds():
+    work = WorkAhead(timedelta(hours=10), has_checkpoint=True)
+    rows = explain_rows(Selection((make_offering(),), (), (), work))
+    stored = [{key: value for key, value in row.items() if key not in {"least_cost_usd", "speed"}} for row in rows]
+
+    text = text_of(render_selection(stored, (), SelectionOptions()))
+
+    assert f"${rows[0]['expected_cost_usd']:.2f}" in text
+    assert "TO FINISH:" not in text
+    assert describe_choice(stored) == describe_choice(rows)

@@ -25,6 +25,7 @@ from relaunch.core.offerings.offering import Offering
 from relaunch.core.selection.expected_cost import WorkAhead, cost_of
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.core.selection.selection import Selection, select
+from relaunch.core.selection.speeds import Speed, SpeedBasis
 from unit.core.selection.offered import A10G, FOUR_A10G, INFERENTIA2, T4, needing, needing_gpu, needing_neuron
 
 ON_DEMAND, SPOT = PurchaseOption.ON_DEMAND, PurchaseOption.SPOT
@@ -143,6 +144,14 @@ def test_costs_compare_if_the_work_is_known() -> None:
 
     assert chosen_from(calm, wild, work=a_day) == ["g4dn.xlarge spot us-east-1a"]
     assert chosen_from(calm, wild) == ["g4dn.xlarge spot us-east-1a", "g5.xlarge spot us-east-1a"]
+
+
+def test_of_unequal_speeds_the_same_price_is_not_the_same_cost() -> None:
+    speeds = {"A10G": Speed(1.0, 1.0, SpeedBasis.MEASURED), "T4": Speed(0.25, 1.0, SpeedBasis.PEAKS)}
+    work = WorkAhead(timedelta(hours=24), has_checkpoint=True, speed_of=lambda each: speeds[each.accelerator_model])
+
+    assert chosen_from(own(A10G), own(T4), work=work) == ["g5.xlarge spot us-east-1a"]
+    assert len(chosen_from(own(A10G), own(T4, usd=0.1), work=work)) == 2, "a quarter of the price, four times as long"
 
 
 @pytest.mark.parametrize(

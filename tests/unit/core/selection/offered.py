@@ -14,6 +14,7 @@ from relaunch.core.definitions.accelerator import (
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import CapacityMemory, Offering
+from relaunch.core.offerings.peaks import Peaks
 from relaunch.core.revisions.revision import ContainerRequirement, Revision
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.core.selection.selection import Selection, select
@@ -45,6 +46,15 @@ INFERENTIA2 = make_instance_type(
 )
 
 TRAINIUM = replace(INFERENTIA2, name="trn1.2xlarge", accelerator_model="Trainium")
+
+PEAKS = {
+    "A10G": Peaks((70.0, 70.0), (35.0, 35.0), (600.0, 600.0)),
+    "A100": Peaks((312.0, 312.0), (19.5, 19.5), (1555.0, 2039.0)),
+    "K80": Peaks(None, (4.37, 4.37), (240.0, 240.0)),
+    "L4": Peaks((121.0, 121.0), (30.3, 30.3), (300.0, 300.0)),
+    "T4": Peaks((65.0, 65.0), (8.1, 8.1), (320.0, 320.0)),
+    "Trainium": Peaks((190.0, 190.0), (47.5, 47.5), (820.0, 820.0)),
+}
 
 
 def needing(**fields: Any) -> JobDefinition:

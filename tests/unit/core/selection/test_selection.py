@@ -128,6 +128,8 @@ def test_rows_are_json_with_the_chosen_first_and_the_furthest_rejected_next() ->
         "on_demand_usd_per_hour": 1.0,
         "saving": 0.6,
         "expected_cost_usd": None,
+        "least_cost_usd": None,
+        "speed": None,
         "interruptions_per_hour": 0.1,
         "placement_score": None,
         "verdict": "kept",

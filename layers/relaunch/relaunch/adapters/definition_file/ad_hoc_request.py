@@ -181,7 +181,9 @@ def _in_options(key_path: str, message: str, options: Mapping[str, Value], paths
     A value stays as it is, also one that reads like a key: that of an option, or one that is suggested in its place.
     """
     keys = tuple(re.sub(r"\[[0-9]+\]", "", key_path).split("."))
-    about = [option for option, path in paths.items() if option in options and path[: len(keys)] == keys]
+    given = [(option, path) for option, path in paths.items() if option in options]
+    # The value of one may be read as several keys.
+    about = [option for option, path in given if path[: len(keys)] == keys or keys[: len(path)] == path]
     values = {value for option in about for value in _values(options[option])}
 
     def speak(match: re.Match[str]) -> str:

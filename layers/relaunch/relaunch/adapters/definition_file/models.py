@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from relaunch.adapters.definition_file.concurrency import ConcurrencyModel, check_group
+from relaunch.adapters.definition_file.estimates import EstimateModel
 from relaunch.adapters.definition_file.kubernetes import KubernetesModel
 from relaunch.adapters.definition_file.links import Links
 from relaunch.adapters.definition_file.notices import Notices, to_routes
@@ -214,6 +215,13 @@ class RetryModel(StrictModel):
         )
 
 
+def _may_be_faster(estimate: EstimateModel, info: ValidationInfo) -> bool:
+    """Return whether a job may run on another model than the one that was measured."""
+    accelerator = info.data.get("accelerator")
+    models = accelerator.to_core().models if accelerator is not None else ()
+    return estimate.on is not None and models != (estimate.on.model,)
+
+
 _WITH_PODS = [each.value for each in Target if each.capabilities.runs_pods]
 _ON_KUBERNETES = {"properties": {"target": {"enum": _WITH_PODS}}, "required": ["target"]}
 
@@ -260,8 +268,8 @@ class JobModel(
     """Where the training leaves checkpoints; without it each attempt starts over."""
     max_runtime: Duration = DEFAULT_MAX_RUNTIME
     """Longest running time of a job, all attempts together."""
-    estimated_duration: Duration | None = None
-    """How long the training takes on a machine that is never taken away."""
+    estimated_duration: EstimateModel | None = None
+    """How long the training takes on a machine that is never taken away: `{on: A10G, hours: 20}`, or `20h` anywhere."""
     total_steps: int | None = Field(default=None, ge=1, le=MOST_STEPS)
     """The step at which the training has finished, as its checkpoints count them; needs `checkpoint`."""
     deadline: Duration | None = None
@@ -301,13 +309,15 @@ class JobModel(
 
     @field_validator("estimated_duration")
     @classmethod
-    def check_estimate(cls, estimate: timedelta | None, info: ValidationInfo) -> timedelta | None:
-        """Reject an estimate above max_runtime."""
+    def check_estimate(cls, estimate: EstimateModel | None, info: ValidationInfo) -> EstimateModel | None:
+        """Reject an estimate above max_runtime, unless another model may be faster."""
         limit = info.data.get("max_runtime")
-        if estimate is not None and limit is not None and estimate > limit:
-            shown = write_duration(limit) + (", its default" if limit == DEFAULT_MAX_RUNTIME else "")
-            raise ValueError(f"{write_duration(estimate)} is longer than max_runtime ({shown}): no job could finish")
-        return estimate
+        if estimate is None or limit is None or estimate.duration <= limit or _may_be_faster(estimate, info):
+            return estimate
+        shown = write_duration(limit) + (", its default" if limit == DEFAULT_MAX_RUNTIME else "")
+        raise ValueError(
+            f"{write_duration(estimate.duration)} is longer than max_runtime ({shown}): no job could finish"
+        )
 
     @field_validator("total_steps")
     @classmethod
@@ -345,13 +355,12 @@ class JobModel(
     @field_validator("deadline")
     @classmethod
     def check_deadline(cls, deadline: timedelta | None, info: ValidationInfo) -> timedelta | None:
-        """Reject a deadline that is shorter than the estimate."""
+        """Reject a deadline that is shorter than the estimate, unless another model may be faster."""
         estimate = info.data.get("estimated_duration")
-        if deadline is not None and estimate is not None and deadline < estimate:
-            raise ValueError(
-                f"{write_duration(deadline)} is shorter than estimated_duration ({write_duration(estimate)})"
-            )
-        return deadline
+        if deadline is None or estimate is None or deadline >= estimate.duration or _may_be_faster(estimate, info):
+            return deadline
+        shown = write_duration(estimate.duration)
+        raise ValueError(f"{write_duration(deadline)} is shorter than estimated_duration ({shown})")
 
     def to_core(self, name: str) -> JobDefinition:
         """Return the core type with this name."""
@@ -367,7 +376,8 @@ class JobModel(
             disk_gib=self.disk,
             purchase=PurchasePolicy(self.purchase),
             checkpoint_uri=self.checkpoint,
-            estimated_duration=self.estimated_duration,
+            estimated_duration=self.estimated_duration.duration if self.estimated_duration else None,
+            estimated_on=self.estimated_duration.measured_on if self.estimated_duration else None,
             total_steps=self.total_steps,
             deadline=self.deadline,
             patience=self.patience,

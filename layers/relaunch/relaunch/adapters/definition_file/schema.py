@@ -4,6 +4,7 @@
 """
 
 import json
+import re
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -49,6 +50,10 @@ def write_schema() -> str:
         ("NeuronModelRequirement", known_neuron_models(catalogue)),
     ):
         schema["$defs"][model]["properties"]["models"]["items"] = {"enum": list(known)}
+    models = [*known_models(catalogue), *known_neuron_models(catalogue)]
+    text, mapping = schema["$defs"]["MeasuredOnModel"]["anyOf"]
+    text["pattern"] = f"^([0-9]{{1,4}}x ?)?({'|'.join(map(re.escape, models))})$"
+    mapping["properties"]["model"] = {**mapping["properties"]["model"], "enum": models}
     # Without `$id`, which is to be an address that the schema has; it is a file beside the definitions.
     head = {"$schema": GenerateJsonSchema.schema_dialect, "title": "Relaunch definitions"}
     return json.dumps({**head, **schema}, indent=2, ensure_ascii=False) + "\n"

@@ -223,15 +223,20 @@ def _check_instance_type(value: str, info: ValidationInfo) -> str:
 
 def _check_gpu_model(value: str, info: ValidationInfo) -> str:
     known = info.context
-    return _check_model(value, known.gpu_models, "GPU") if isinstance(known, KnownHardware) else value
+    return check_model(value, known.gpu_models, "GPU") if isinstance(known, KnownHardware) else value
 
 
 def _check_neuron_model(value: str, info: ValidationInfo) -> str:
     known = info.context
-    return _check_model(value, known.neuron_models, "Neuron") if isinstance(known, KnownHardware) else value
+    return check_model(value, known.neuron_models, "Neuron") if isinstance(known, KnownHardware) else value
 
 
-def _check_model(value: str, models: frozenset[str], kind: str) -> str:
+def check_model(value: str, models: frozenset[str], kind: str) -> str:
+    """Return the name of a known model.
+
+    Raises:
+        ValueError: it is not known.
+    """
     if value in models:
         return value
     spelled = {model.lower(): model for model in models}.get(value.lower())
@@ -267,7 +272,7 @@ WORKFLOW_EVENTS = (
 """The events that start workflow runs: "Events that trigger workflows", GitHub Docs; `workflow_call` starts none."""
 
 _SIZE_PATTERN = r"^[0-9]+(\.[0-9]+)? ?(MiB|GiB|TiB)$"
-_DURATION_PATTERN = r"^(?=.)([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+DURATION_PATTERN = r"^(?=.)([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
 
 MemoryMib = Annotated[
     int,
@@ -287,7 +292,7 @@ ComputeCapability = Annotated[
 Duration = Annotated[
     timedelta,
     BeforeValidator(parse_duration),
-    WithJsonSchema({"type": "string", "pattern": _DURATION_PATTERN, "examples": ["20h", "1h30m"]}),
+    WithJsonSchema({"type": "string", "pattern": DURATION_PATTERN, "examples": ["20h", "1h30m"]}),
 ]
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
+from datetime import timedelta
 from enum import Enum
 from typing import Any, assert_never
 
@@ -10,7 +11,7 @@ import yaml
 
 from relaunch.adapters.core_schema import CORE_SCHEMA_RESOLVERS
 from relaunch.adapters.definition_file.notices import write_routes
-from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, MeasuredOn, NeuronRequirement
 from relaunch.core.definitions.concurrency import Concurrency
 from relaunch.core.definitions.definition import (
     EventBridgeTrigger,
@@ -88,6 +89,8 @@ def written_keys(definition: JobDefinition) -> dict[str, Any]:
             "target": ("target", str),
         },
     )
+    if definition.estimated_duration is not None and definition.estimated_on is not None:
+        written["estimated_duration"] = _measured(definition.estimated_duration, definition.estimated_on)
     # Empty in a definition for Kubernetes alone.
     return {key: value for key, value in written.items() if key != "task_definition" or value}
 
@@ -102,6 +105,12 @@ def _given(value: Any, keys: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
         for name, (key, write) in keys.items()
         if getattr(value, name) != defaults[name]
     }
+
+
+def _measured(duration: timedelta, measured: MeasuredOn) -> dict[str, Any]:
+    hours = duration / timedelta(hours=1)
+    on = {"model": measured.model, "count": measured.count} if measured.count else measured.model
+    return {"on": on, "hours": int(hours) if hours.is_integer() else hours}
 
 
 def _input(rule: InputRule) -> dict[str, Any]:

@@ -18,7 +18,7 @@ class PlannedOffering(BaseModel):
     offering: str = Field(description="Instance type, purchase option, zone.")
     price_usd_per_hour: float | None = Field(description="Null if it is not known.")
     expected_cost_usd: float | None = Field(
-        description="Until the job has finished, interruptions included; null without an estimated duration or a price."
+        description="Until the job has finished, interruptions included, at the slow end of its speed; null: unknown."
     )
 
 

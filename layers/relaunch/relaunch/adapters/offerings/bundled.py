@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from relaunch.core.offerings.instance_types import InstanceType, nearest_names
+from relaunch.core.offerings.peaks import Peaks
 from relaunch.core.offerings.snapshot import BUNDLED, OfferingsSnapshot, Origin, SnapshotPart
 from relaunch.core.records import dataclass
 
@@ -60,6 +61,18 @@ def load_on_demand_prices() -> ReferencePrices:
     content = json.loads((_DATA / "on_demand_prices.json").read_bytes())
     at = datetime.fromisoformat(content["date"]).replace(tzinfo=UTC)
     return ReferencePrices(content["region"], at, content["source"], MappingProxyType(content["usd_per_hour"]))
+
+
+@cache
+def load_peaks() -> Mapping[str, Peaks]:
+    """Return the published peaks of accelerators by model, without those that nothing was found of."""
+    models = json.loads((_DATA / "accelerator_peaks.json").read_bytes())["models"]
+    return MappingProxyType(
+        {
+            model: Peaks(tensor and tuple(tensor), tuple(fp32), tuple(memory))
+            for model, (tensor, fp32, memory, *_) in models.items()
+        }
+    )
 
 
 @cache

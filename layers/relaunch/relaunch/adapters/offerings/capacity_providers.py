@@ -3,12 +3,13 @@
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-from relaunch.adapters.offerings.bundled import load_catalogue, load_interruption_bands, unknown_type
+from relaunch.adapters.offerings.bundled import load_catalogue, load_interruption_bands, load_peaks, unknown_type
 from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.managed_instances import managed_fee_share
 from relaunch.core.offerings.offering import Offering
+from relaunch.core.offerings.peaks import Peaks
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart
 from relaunch.ports import ANY_OPTION, CapacityProviderOffer, DecisionLog, SpotPriceSource, TransientError
 
@@ -52,6 +53,9 @@ class CapacityProviderOfferings:
 
     def catalogue(self) -> Mapping[str, InstanceType]:
         return load_catalogue()
+
+    def peaks(self) -> Mapping[str, Peaks]:
+        return load_peaks()
 
     def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:
         origins = self._snapshot.at(now).origins

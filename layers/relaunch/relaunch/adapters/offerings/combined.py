@@ -6,6 +6,7 @@ from datetime import datetime
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering
+from relaunch.core.offerings.peaks import Peaks
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, PriceOrigin, SnapshotPart
 from relaunch.ports import ANY_OPTION, OfferingSource
 
@@ -25,6 +26,9 @@ class CombinedOfferings:
 
     def catalogue(self) -> Mapping[str, InstanceType]:
         return {name: row for source in self._sources for name, row in source.catalogue().items()}
+
+    def peaks(self) -> Mapping[str, Peaks]:
+        return {model: row for source in self._sources for model, row in source.peaks().items()}
 
     def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:
         origins: dict[SnapshotPart, PriceOrigin] = {}

@@ -3,11 +3,12 @@
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 
-from relaunch.adapters.offerings.bundled import load_catalogue, load_interruption_bands
+from relaunch.adapters.offerings.bundled import load_catalogue, load_interruption_bands, load_peaks
 from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering
+from relaunch.core.offerings.peaks import Peaks
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart, offered_types
 from relaunch.core.records import dataclass
 from relaunch.ports import ANY_OPTION, DecisionLog, SpotPriceSource, TransientError
@@ -49,6 +50,9 @@ class RegionalOfferings:
 
     def catalogue(self) -> Mapping[str, InstanceType]:
         return self._catalogue
+
+    def peaks(self) -> Mapping[str, Peaks]:
+        return load_peaks()
 
     def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:  # noqa: ARG002 - required by the port
         scores = (SnapshotPart.PLACEMENT_SCORES,) if self._machines else ()
@@ -112,6 +116,9 @@ class CurrentRegionalOfferings:
 
     def catalogue(self) -> Mapping[str, InstanceType]:
         return load_catalogue()
+
+    def peaks(self) -> Mapping[str, Peaks]:
+        return load_peaks()
 
     def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:
         return self._at(now).price_origins(now)

@@ -4,12 +4,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from relaunch.adapters.offerings.bundled import load_catalogue, unknown_type
+from relaunch.adapters.offerings.bundled import load_catalogue, load_peaks, unknown_type
 from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
 from relaunch.adapters.offerings.regional import OwnMachines
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering
+from relaunch.core.offerings.peaks import Peaks
 from relaunch.core.offerings.reservations import Reservation
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, PriceOrigin
 from relaunch.ports import ANY_OPTION, DecisionLog, ReservationSource, ReservationsUnreadableError, TransientError
@@ -50,6 +51,9 @@ class ReservedOfferings:
 
     def catalogue(self) -> Mapping[str, InstanceType]:
         return load_catalogue()
+
+    def peaks(self) -> Mapping[str, Peaks]:
+        return load_peaks()
 
     def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:  # noqa: ARG002 - required by the port
         return ()

@@ -106,3 +106,18 @@ class AcceleratorRequirement:
         """Return the acceptable models of the accelerator; empty means any."""
         kind = self.gpu or self.neuron
         return kind.models if kind else ()
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredOn:
+    """The accelerators on which a duration was measured: a model, and how many of it.
+
+    Without a `count` they are as many as a job of the definition gets.
+    """
+
+    model: str
+    count: int | None = None
+
+    def __str__(self) -> str:
+        """Return `A10G`, or `4x A10G`."""
+        return self.model if self.count is None else f"{self.count}x {self.model}"

@@ -6,7 +6,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import assert_never
 
-from relaunch.core.definitions.accelerator import AcceleratorRequirement, PurchasePolicy
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, MeasuredOn, PurchasePolicy
 from relaunch.core.definitions.concurrency import Concurrency
 from relaunch.core.definitions.event_pattern import pattern_key
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
@@ -156,6 +156,8 @@ class JobDefinition:
     one. `max_price_usd_per_hour` is per instance; if None, only the stack's limit applies. `checkpoint_uri` ends with a
     slash; if None, the training writes no checkpoints and each attempt starts from the beginning.
 
+    `estimated_duration` was measured `estimated_on` these accelerators; if None, it is taken to be the same on all.
+
     With a `deadline`, or with `patience` instead, `policy` chooses when a job is on spot, on-demand or waits.
     `total_steps` is the step at which the training has finished, as its checkpoints count them. `patience` is how long
     a job may wait for spot in all. `padding` is the share of the work that the estimate may lack.
@@ -180,6 +182,7 @@ class JobDefinition:
     purchase: PurchasePolicy = PurchasePolicy.SPOT_THEN_ON_DEMAND
     checkpoint_uri: str | None = None
     estimated_duration: timedelta | None = None
+    estimated_on: MeasuredOn | None = None
     total_steps: int | None = None
     deadline: timedelta | None = None
     patience: timedelta | None = None

@@ -16,6 +16,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.overheads import Measured, Overheads
 from relaunch.core.jobs.progress import Progress, measure_progress
 from relaunch.core.jobs.trigger_facts import TriggerFacts
+from relaunch.core.lifecycle.paces import Pace, pools_at_pace
 from relaunch.core.lifecycle.spot_pools import RETRY_INTERVAL
 from relaunch.core.market.policies import DEFAULT_POLICY, PolicyName
 from relaunch.core.market.returning import return_to_spot
@@ -37,13 +38,15 @@ ON_DEMAND_RESERVE = timedelta(minutes=15)
 class MarketChoice:
     """What a market policy chose at `at`, in which situation; `reason` is why, in a sentence.
 
-    `policy` is its name: what `value` and `threshold` of the choice compare differs between policies.
+    `policy` is its name: what `value` and `threshold` of the choice compare differs between policies. `pace` is that of
+    the work and the prices in the situation.
     """
 
     choice: Choice
     situation: Situation
     at: datetime
     policy: PolicyName = DEFAULT_POLICY
+    pace: Pace | None = None
 
     @property
     def until(self) -> datetime | None:
@@ -137,14 +140,25 @@ def follows_market(definition: JobDefinition) -> bool:
     return has_limit and definition.target.capabilities.offers_instance_types
 
 
-def choose(
-    job: Job, policy: Policy, measured: Measured, selection: Selection, pools: tuple[Pool, ...], now: datetime
+def choose(  # noqa: PLR0913 - a choice depends on all of them
+    job: Job,
+    policy: Policy,
+    measured: Measured,
+    selection: Selection,
+    pools: tuple[Pool, ...],
+    now: datetime,
+    *,
+    pace: Pace | None = None,
 ) -> MarketChoice | None:
-    """Return where an idle job is to be launched; None if something reserved was kept, which costs nothing more."""
+    """Return where an idle job is to be launched; None if something reserved was kept, which costs nothing more.
+
+    What was `measured` is at this pace.
+    """
     if any(each.purchase is PurchaseOption.RESERVED for each in selection.kept):
         return None
-    situation = _situation(job, measured, _on_demand_price(job, selection), pools, now)
-    return MarketChoice(policy(situation), situation, now, job.definition.policy)
+    price = _on_demand_price(job, selection, pace)
+    situation = _situation(job, measured, price, pools_at_pace(pools, selection, pace), now)
+    return MarketChoice(policy(situation), situation, now, job.definition.policy, pace)
 
 
 def choose_again(job: Job, policy: Policy, measured: Measured, pools: tuple[Pool, ...], now: datetime) -> MarketChoice:
@@ -237,17 +251,20 @@ def _most_lost(job: Job, measured: Measured) -> timedelta:
     return left if job.definition.checkpoint_uri is None else min(measured.overheads.checkpoint_interval, left)
 
 
-def _on_demand_price(job: Job, selection: Selection) -> float | None:
+def _on_demand_price(job: Job, selection: Selection, pace: Pace | None) -> float | None:
     """Return the lowest on-demand price, also of what cannot be had just now; None if the job may not run on it.
 
-    It is infinite if no price of it is known: as in a selection, what has a price goes before what has none.
+    It is infinite if no price of it is known: as in a selection, what has a price goes before what has none. Where work
+    is reckoned at a pace, it is the price of the work that this does in an hour.
     """
     if PurchaseOption.ON_DEMAND not in job.definition.purchase.options:
         return None
     rejected = (each.offering for each in selection.rejected if not each.rejection.is_permanent)
     offered = [each for each in (*selection.kept, *rejected) if each.purchase is PurchaseOption.ON_DEMAND]
-    known = (each.expected_usd_per_hour for each in offered if each.expected_usd_per_hour is not None)
-    return min(known, default=math.inf) if offered else None
+    offered = [each for each in offered if pace is None or pace.is_kept_on(each)]
+    known = ((each, each.expected_usd_per_hour) for each in offered)
+    prices = (usd / (pace.compared(each) if pace else 1.0) for each, usd in known if usd is not None)
+    return min(prices, default=math.inf) if offered else None
 
 
 def narrow(selection: Selection, market: MarketChoice) -> Selection:
@@ -257,19 +274,24 @@ def narrow(selection: Selection, market: MarketChoice) -> Selection:
     """
     choice = market.choice
     reason = market.reason
+    pace = market.pace
+    fast = [each for each in selection.kept if pace is None or pace.is_kept_on(each)]
     if choice.action is Action.ON_DEMAND:
-        wanted = {each.key for each in selection.kept if each.purchase is PurchaseOption.ON_DEMAND}
+        wanted = {each.key for each in fast if each.purchase is PurchaseOption.ON_DEMAND}
         if not wanted:
-            wanted = {each.key for each in selection.kept}
+            wanted = {each.key for each in fast}
             reason = f"{reason}; none is to be had just now, so that it takes what there is"
     elif choice.action is Action.TRY:
         names = {choice.pool, *choice.alternatives}
-        wanted = {each.key for each in selection.kept if str(each.key) in names}
+        wanted = {each.key for each in fast if str(each.key) in names}
     else:
         wanted = set()
-    kept = [each for each in selection.kept if each.key in wanted]
+    kept = [each for each in fast if each.key in wanted]
     kept.sort(key=lambda each: choice.action is Action.TRY and str(each.key) != choice.pool)
-    refused = tuple(_rejected(each, market) for each in selection.kept if each.key not in wanted)
+    refused = [_rejected(each, market) for each in fast if each.key not in wanted]
+    if pace is not None:
+        slow = (each for each in selection.kept if not pace.is_kept_on(each))
+        refused += [RejectedOffering(each, FILTER_NAME, pace.rejection(each)) for each in slow]
     counts = selection.filter_counts
     if refused:
         counts = (*counts, (FILTER_NAME, len(selection.kept), len(kept)))

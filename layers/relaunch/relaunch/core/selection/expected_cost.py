@@ -10,18 +10,25 @@ Assumptions, each a constant or a field below, to be replaced by measurements:
 - After its last task an instance of a capacity provider is paid for another `IDLE_TAIL`; a machine of our own is
   terminated with it.
 - The time between an interruption and the next start costs nothing.
+- On accelerators that nobody measured the work takes as long as the slow end of its speed there says: they are chosen
+  where even that pays (core.selection.speeds).
 
 The time paid for is `start + segments * (e^(rate * segment) - 1) * (1 / rate + start)` (Daly, "A higher order
 estimate of the optimum checkpoint interval for restart dumps", 2006), where a job without checkpoints is one segment.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import timedelta
+from types import MappingProxyType
 
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.offering import Offering
+from relaunch.core.offerings.peaks import Peaks
 from relaunch.core.records import dataclass
+from relaunch.core.selection.requirements import Requirements
+from relaunch.core.selection.speeds import SpeedOf, same_speed, speed_of
 
 START_OVERHEAD = timedelta(minutes=8)
 # The scale-in alarm requires 15 one-minute data points ("Amazon ECS cluster auto scaling", Developer Guide).
@@ -32,13 +39,17 @@ GP3_USD_PER_GIB_MONTH = 0.08
 _HOURS_PER_MONTH = 730
 # With more expected interruptions per segment a job never finishes; math.expm1 overflows above 709.
 _MAX_EXPONENT = 50.0
+# A timedelta has no more than 999,999,999 days.
+_MOST_DAYS = 10.0**6
+NO_PEAKS: Mapping[str, Peaks] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class WorkAhead:
     """The duration of a job without interruptions, whether it has checkpoints, and the size of its disk.
 
-    The defaults of `start_overhead`, `idle_tail` and `checkpoint_interval` are the assumptions of this module.
+    `duration` is on the accelerators that `speed_of` compares with. The defaults of `start_overhead`, `idle_tail` and
+    `checkpoint_interval` are the assumptions of this module.
     """
 
     duration: timedelta
@@ -48,6 +59,13 @@ class WorkAhead:
     start_overhead: timedelta = START_OVERHEAD
     idle_tail: timedelta = IDLE_TAIL
     checkpoint_interval: timedelta = CHECKPOINT_INTERVAL
+    speed_of: SpeedOf = same_speed
+
+    def at_speed(self, speed: float) -> "WorkAhead":
+        """Return the same work where the job is so many times as fast."""
+        if speed == 1:
+            return self
+        return replace(self, duration=timedelta(days=min(self.duration / timedelta(days=1) / speed, _MOST_DAYS)))
 
     def paid_hours(self, interruptions_per_hour: float, *, has_idle_tail: bool = True) -> float:
         """Return the expected instance hours to be paid for until the job has finished; infinite if it never does."""
@@ -69,38 +87,73 @@ class WorkAhead:
         return self.disk_gib * self.gp3_usd_per_gib_month / _HOURS_PER_MONTH
 
 
-def derive_work(definition: JobDefinition, gp3_usd_per_gib_month: float = GP3_USD_PER_GIB_MONTH) -> WorkAhead | None:
-    """Return the work of a job of this definition; None if it has no estimated duration."""
+def derive_work(
+    definition: JobDefinition,
+    gp3_usd_per_gib_month: float = GP3_USD_PER_GIB_MONTH,
+    required: Requirements | None = None,
+    peaks: Mapping[str, Peaks] = NO_PEAKS,
+) -> WorkAhead | None:
+    """Return the work of a job of this definition; None if it has no estimated duration.
+
+    Without its requirements it is taken to be as long everywhere.
+    """
     if definition.estimated_duration is None:
         return None
     has_checkpoint = definition.checkpoint_uri is not None
-    return WorkAhead(definition.estimated_duration, has_checkpoint, definition.disk_gib or 0, gp3_usd_per_gib_month)
+    work = WorkAhead(definition.estimated_duration, has_checkpoint, definition.disk_gib or 0, gp3_usd_per_gib_month)
+    if definition.estimated_on is None or required is None:
+        return work
+    return replace(work, speed_of=speed_of(definition.estimated_on, required, peaks))
 
 
 CostOf = Callable[[Offering], float | None]
+RangeOf = Callable[[Offering], tuple[float, float] | None]
 
 
-def cost_of(work: WorkAhead | None) -> CostOf:
-    """Return a function from an offering to its expected cost in USD: None if price or duration is unknown.
+def cost_of(work: WorkAhead | None, *, at_best: bool = False) -> CostOf:
+    """Return a function from an offering to its expected cost in USD, at the slow end of the speed of the job there.
 
-    The hours are computed once per interruption rate and kind of machine, which many offerings share.
+    It is None if price, duration or speed is unknown. `at_best`: at the fast end. The hours are computed once per
+    speed, interruption rate and kind of machine, which many offerings share.
     """
     if work is None:
         return lambda _offering: None
-    hours: dict[tuple[float, bool], float] = {}
+    hours: dict[tuple[float, float, bool], float] = {}
+    speeds: dict[str, float | None] = {}
     disk_usd_per_hour = work.disk_usd_per_hour
 
     def cost(offering: Offering) -> float | None:
         price = offering.expected_usd_per_hour
-        rate = offering.interruption_rate
-        if price is None:
+        machine = offering.instance_type
+        if machine.name not in speeds:
+            known = work.speed_of(machine)
+            ends = (None, None) if known is None else (known.slow, known.fast)
+            speeds[machine.name] = ends[at_best]
+        speed = speeds[machine.name]
+        if price is None or speed is None:
             return None
-        kind = (rate, offering.is_own_machine)
+        kind = (speed, offering.interruption_rate, offering.is_own_machine)
         if kind not in hours:
-            hours[kind] = work.paid_hours(rate, has_idle_tail=not offering.is_own_machine)
+            hours[kind] = work.at_speed(speed).paid_hours(kind[1], has_idle_tail=not offering.is_own_machine)
         return hours[kind] * (price + disk_usd_per_hour)
 
     return cost
+
+
+def cost_range_of(work: WorkAhead | None) -> RangeOf:
+    """Return a function from an offering to its least and its largest expected cost in USD.
+
+    They are of the fast and of the slow end of the speed of the job there; None if price, duration or speed is unknown.
+    """
+    least = cost_of(work, at_best=True)
+    most = cost_of(work)
+
+    def cost_range(offering: Offering) -> tuple[float, float] | None:
+        low = least(offering)
+        high = most(offering)
+        return None if low is None or high is None else (low, high)
+
+    return cost_range
 
 
 def _hours(time: timedelta) -> float:

@@ -21,6 +21,7 @@ from relaunch.core.selection.instance_type_filters import find_unjudged
 from relaunch.core.selection.neuron_devices import required_devices, requires_neuron
 from relaunch.core.selection.requirements import Requirements, derive_requirements
 from relaunch.core.selection.selection import Selection
+from relaunch.core.selection.speeds import used_accelerators
 
 # ECS replaces instances of ECS Managed Instances from the 14th day on ("Instance draining", Developer Guide).
 _MANAGED_LIFETIME = timedelta(days=14)
@@ -39,6 +40,7 @@ def find_notices(definition: JobDefinition, revision: Revision | None, selection
     notices = [
         *share_notices(definition),
         *_unknown_work(definition),
+        *_unmeasured(definition, revision, selection),
         *(revision.warnings if revision else ()),
         *_torchrun(definition, revision),
         *_unoffered(definition, selection),
@@ -52,6 +54,7 @@ def find_notices(definition: JobDefinition, revision: Revision | None, selection
             _hidden_cores(required, chosen),
             _spare_devices(required, chosen),
             _unjudged_constraints(required, chosen),
+            _unknown_speed(definition, selection, chosen),
             _lost_work(selection, chosen),
             _unbounded_loss(definition, selection),
             _unknown_disk(definition, chosen),
@@ -75,6 +78,52 @@ def _unknown_work(definition: JobDefinition) -> tuple[str, ...]:
     return (
         f"`{limit}` counts from the first checkpoint on, which says how long `total_steps` take: until then a job is "
         "launched as without it; give an `estimated_duration` too",
+    )
+
+
+def refuse_unmeasured(definition: JobDefinition, revision: Revision | None, selection: Selection | None) -> str:
+    """Return why nobody can promise a deadline: it is not known on what the duration was measured; empty if one may."""
+    where = _equally_fast(definition, revision, selection)
+    if definition.deadline is None or not where:
+        return ""
+    return f"`estimated_duration` has to say on what it was measured, for a `deadline` depends on it: {where}"
+
+
+def _unmeasured(definition: JobDefinition, revision: Revision | None, selection: Selection | None) -> tuple[str, ...]:
+    where = _equally_fast(definition, revision, selection)
+    return (f"`estimated_duration` is taken to be the same on different accelerators: {where}",) if where else ()
+
+
+_MOST_NAMED = 6
+
+
+def _equally_fast(definition: JobDefinition, revision: Revision | None, selection: Selection | None) -> str:
+    """Return the accelerators on which one duration may mean different work, and what to write; empty if they are one.
+
+    What is rejected for a time counts, too.
+    """
+    duration = definition.estimated_duration
+    if selection is None or duration is None or definition.estimated_on is not None:
+        return ""
+    required = derive_requirements(definition, revision)
+    awaited = (each.offering for each in selection.rejected if not each.rejection.is_permanent)
+    used = dict.fromkeys(used_accelerators(required, each.instance_type) for each in (*selection.kept, *awaited))
+    if len(used) < 2:
+        return ""
+    names = [str(each) for each in used]
+    more = [f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
+    listed = ", ".join([*names[:_MOST_NAMED], *more])
+    hours = f"{duration.total_seconds() / 3600:.4g}"
+    return f"{listed}; write {{on: {next(iter(used)).model}, hours: {hours}}}, for example, or allow one of them only"
+
+
+def _unknown_speed(definition: JobDefinition, selection: Selection, chosen: Offering) -> str:
+    machine = chosen.instance_type
+    if selection.work is None or selection.work.speed_of(machine) is not None:
+        return ""
+    return (
+        f"how fast a job is on {machine.accelerator_model} is not known, as nothing is published that compares it with "
+        f"{definition.estimated_on}: neither the time nor the cost to finish is"
     )
 
 
@@ -173,7 +222,9 @@ def _lost_work(selection: Selection, chosen: Offering) -> str:
     work = selection.work
     if work is None or work.has_checkpoint or chosen.purchase is not PurchaseOption.SPOT:
         return ""
-    expected = chosen.interruption_rate * (work.duration.total_seconds() / 3600)
+    speed = work.speed_of(chosen.instance_type)
+    duration = work.at_speed(speed.slow if speed else 1.0).duration
+    expected = chosen.interruption_rate * (duration.total_seconds() / 3600)
     if expected < _LIKELY_INTERRUPTIONS:
         return ""
     return (

@@ -1,6 +1,6 @@
 """Filters on offerings: network mode, disk, purchase option, quota, reservation, image, price and recent failures."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from datetime import datetime, timedelta
 
@@ -10,13 +10,16 @@ from relaunch.core.offerings.capacity_memory import find_failures
 from relaunch.core.offerings.instance_types import AmiKind, InstanceType, ami_kind, ami_rejection, missing_ami
 from relaunch.core.offerings.managed_instances import managed_rejection
 from relaunch.core.offerings.offering import CapacityMemory, Offering
+from relaunch.core.offerings.peaks import Peaks
 from relaunch.core.offerings.quotas import NO_QUOTAS, Quotas, quota_of
 from relaunch.core.offerings.reservations import TAKEN_BEFORE_END
 from relaunch.core.records import dataclass
 from relaunch.core.selection.expected_cost import (
     CHECKPOINT_INTERVAL,
     GP3_USD_PER_GIB_MONTH,
+    NO_PEAKS,
     START_OVERHEAD,
+    WorkAhead,
     derive_work,
 )
 from relaunch.core.selection.instance_type_filters import find_unsatisfied
@@ -37,12 +40,13 @@ _RESERVATION_POLL_INTERVAL = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True)
 class SelectionLimits:
-    """The limits of the stack and the account, and the price of disks in the region.
+    """The limits of the stack and the account, the price of disks in the region, and the peaks of accelerators.
 
     `max_price_usd_per_hour` is the stack's price cap, None for no cap. `max_spot_ratio` is the highest acceptable spot
     price as a fraction of the on-demand price. `has_subnets` is whether the stack has subnets, which tasks of network
     mode awsvpc need. `quotas` are the known quotas of the account by code; an unknown one rejects nothing.
-    `machine_kinds` are the kinds of AMI that the stack has a launch template with for machines of our own.
+    `machine_kinds` are the kinds of AMI that the stack has a launch template with for machines of our own. `peaks` are
+    the published peaks of accelerators by model.
     """
 
     max_price_usd_per_hour: float | None = DEFAULT_MAX_PRICE_USD_PER_HOUR
@@ -51,6 +55,7 @@ class SelectionLimits:
     quotas: Quotas = field(default_factory=lambda: NO_QUOTAS)
     gp3_usd_per_gib_month: float = GP3_USD_PER_GIB_MONTH
     machine_kinds: frozenset[AmiKind] = frozenset(AmiKind)
+    peaks: Mapping[str, Peaks] = field(default_factory=lambda: NO_PEAKS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,7 @@ class PriceCap:
 class OfferingCriteria:
     """The input of the filters on offerings; `price_caps` are the definition's and the stack's, the lower one first.
 
-    `least_reserved_time` is how long a reservation must be usable for a launch into it.
+    `work` is that of the job, None if its duration is unknown.
     """
 
     required: Requirements
@@ -83,7 +88,7 @@ class OfferingCriteria:
     memory: CapacityMemory
     now: datetime
     limits: SelectionLimits
-    least_reserved_time: timedelta
+    work: WorkAhead | None
 
 
 def derive_criteria(
@@ -101,16 +106,17 @@ def derive_criteria(
         memory=memory,
         now=now,
         limits=limits,
-        least_reserved_time=_least_reserved_time(definition),
+        work=derive_work(definition, limits.gp3_usd_per_gib_month, required, limits.peaks),
     )
 
 
-def _least_reserved_time(definition: JobDefinition) -> timedelta:
+def _least_reserved_time(work: WorkAhead | None, machine: InstanceType) -> timedelta:
     """Return how long a job must run so that something is left of it: to its end, or to a checkpoint if it has some."""
-    work = derive_work(definition)
-    if work is None:
+    speed = None if work is None else work.speed_of(machine)
+    if work is None or speed is None:
         return START_OVERHEAD + CHECKPOINT_INTERVAL
-    return START_OVERHEAD + (min(CHECKPOINT_INTERVAL, work.duration) if work.has_checkpoint else work.duration)
+    duration = work.at_speed(speed.slow).duration
+    return START_OVERHEAD + (min(CHECKPOINT_INTERVAL, duration) if work.has_checkpoint else duration)
 
 
 def _price_caps(own: float | None, stack: float | None) -> tuple[PriceCap, ...]:
@@ -215,7 +221,7 @@ def check_reservation(criteria: OfferingCriteria, offering: Offering) -> Rejecti
     reservation = offering.reservation
     now = criteria.now
     if reservation is None:
-        return _check_end(criteria, offering.reserved_until)
+        return _check_end(criteria, offering)
     if reservation.obstacle or reservation.is_over:
         return Rejection(f"{reservation} {reservation.obstacle or f'is {reservation.state}'}")
     again_at = now + _RESERVATION_POLL_INTERVAL
@@ -224,7 +230,7 @@ def check_reservation(criteria: OfferingCriteria, offering: Offering) -> Rejecti
         start = f", and starts {starts_at:%Y-%m-%d %H:%M} UTC" if starts_at else ""
         reason = f"{reservation} is {reservation.state}{start}"
         return Rejection(reason, is_permanent=False, retry_at=max(starts_at or again_at, again_at))
-    if too_short := _check_left(criteria, reservation.usable_until, str(reservation)):
+    if too_short := _check_left(criteria, offering, reservation.usable_until, str(reservation)):
         return too_short
     reason = ""
     if not reservation.is_launchable:
@@ -234,21 +240,23 @@ def check_reservation(criteria: OfferingCriteria, offering: Offering) -> Rejecti
     return Rejection(reason, is_permanent=False, retry_at=again_at) if reason else None
 
 
-def _check_end(criteria: OfferingCriteria, ends_at: datetime | None) -> Rejection | None:
+def _check_end(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
     """Reject what a capacity provider has reserved once it ends, as a Capacity Block does, which others outlast."""
+    ends_at = offering.reserved_until
     if ends_at is None:
         return None
     what = "what its capacity provider has reserved"
     if ends_at <= criteria.now:
         return Rejection(f"{what} ended at {ends_at:%Y-%m-%d %H:%M} UTC, as CapacityProviders says")
-    return _check_left(criteria, ends_at - TAKEN_BEFORE_END, what)
+    return _check_left(criteria, offering, ends_at - TAKEN_BEFORE_END, what)
 
 
-def _check_left(criteria: OfferingCriteria, until: datetime | None, what: str) -> Rejection | None:
-    if until is None or until - criteria.now >= criteria.least_reserved_time:
+def _check_left(criteria: OfferingCriteria, offering: Offering, until: datetime | None, what: str) -> Rejection | None:
+    least = _least_reserved_time(criteria.work, offering.instance_type)
+    if until is None or until - criteria.now >= least:
         return None
-    least = criteria.least_reserved_time // timedelta(minutes=1)
-    reason = f"{what} is usable until {until:%Y-%m-%d %H:%M} UTC; the job needs {least} minutes of it"
+    minutes = least // timedelta(minutes=1)
+    reason = f"{what} is usable until {until:%Y-%m-%d %H:%M} UTC; the job needs {minutes} minutes of it"
     return Rejection(reason, is_permanent=False, retry_at=criteria.now + _RESERVATION_POLL_INTERVAL)
 
 

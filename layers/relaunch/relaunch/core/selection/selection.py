@@ -8,12 +8,13 @@ from functools import cached_property
 from typing import TypeVar
 
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import CapacityMemory, Offering
 from relaunch.core.offerings.reservations import Reservation
 from relaunch.core.offerings.spot_runs import ShortageRisks
 from relaunch.core.records import dataclass
 from relaunch.core.revisions.revision import Revision
-from relaunch.core.selection.expected_cost import WorkAhead, cost_of, derive_work
+from relaunch.core.selection.expected_cost import WorkAhead, cost_of, cost_range_of
 from relaunch.core.selection.instance_type_filters import TYPE_FILTERS
 from relaunch.core.selection.offering_filters import (
     GROUP_FILTERS,
@@ -140,7 +141,8 @@ def select(
 ) -> Selection:
     """Apply all filters to the offerings, and order those that are kept by expected cost.
 
-    Without an estimated duration the order is by price. Among equals, a known price comes before an assumed one, a
+    Without an estimated duration the order is by price. An offering of unknown price, or on which the speed of the job
+    is unknown, comes after all others. Among equals, a known price comes before an assumed one, a
     machine of our own before one of a capacity provider, then the higher placement score, more zones, and the name.
     Without a revision, only the definition's requirements are checked. Several selections from one OfferingTable share
     its groups.
@@ -148,9 +150,7 @@ def select(
     required = derive_requirements(definition, revision)
     criteria = derive_criteria(definition, required, dict(memory), now, limits)
     table = offerings if isinstance(offerings, OfferingTable) else OfferingTable(offerings)
-    return _DeferredSelection(
-        _Filtering(required, criteria, derive_work(definition, limits.gp3_usd_per_gib_month), table)
-    )
+    return _DeferredSelection(_Filtering(required, criteria, table))
 
 
 _Filtered = tuple[str, Rejection]
@@ -161,13 +161,11 @@ _Judged = TypeVar("_Judged")
 class _Filtering:
     """Applies the group filters to each group of offerings, and the other filters to each offering."""
 
-    def __init__(
-        self, required: Requirements, criteria: OfferingCriteria, work: WorkAhead | None, offerings: OfferingTable
-    ) -> None:
+    def __init__(self, required: Requirements, criteria: OfferingCriteria, offerings: OfferingTable) -> None:
         self.criteria = criteria
-        self.work = work
+        self.work = criteria.work
         self.offerings = offerings
-        self._cost = cost_of(work)
+        self._cost = cost_of(criteria.work)
         rejections = {each.name: _first_rejection(TYPE_FILTERS, required, each) for each in offerings.machines}
         self.groups = [
             (group, rejections[group[0].instance_type.name] or _first_rejection(GROUP_FILTERS, criteria, group[0]))
@@ -199,8 +197,9 @@ class _Filtering:
     def _rank(self, offering: Offering) -> tuple[float, RankKey]:
         cost = self._cost(offering)
         rank = self.offerings.rank(offering)
-        # Without a cost the order is by price, which is the first element of `rank`.
-        return (rank[0] if cost is None else cost, rank)
+        # Without work the order is by price, which is the first element of `rank`; with it, an unknown cost comes last.
+        unknown = rank[0] if self.work is None else math.inf
+        return (unknown if cost is None else cost, rank)
 
 
 def explain_rejection(selection: Selection) -> str:
@@ -286,16 +285,21 @@ def explain_rows(selection: Selection) -> tuple[Mapping[str, object], ...]:
     `starts_at`, `ends_at`), `accelerator`, `accelerator_count`, `accelerator_memory_mib`, `vcpus`,
     `memory_mib`, `price_usd_per_hour` (None: unknown), `expected_usd_per_hour`, `price_at` (ISO 8601),
     `on_demand_usd_per_hour`, `saving` (fraction of the on-demand price), `expected_cost_usd` (until the job has
-    finished; None without an estimated duration or a price, or if it would never finish), `interruptions_per_hour`
+    finished; None without an estimated duration, a price or a speed, or if it would never finish),
+    `least_cost_usd` (the same at the fast end of the speed), `speed` (None if it is unknown or there is no duration; or
+    `slow`, `fast`, `basis`: core.selection.speeds), `interruptions_per_hour`
     (expected; 0 for on-demand), `placement_score` (EC2's spot placement score, 1 to 10; None: unknown), `verdict`
     (`kept`, `rejected`), `filter`, `reason`, `is_permanent`.
     """
-    cost = cost_of(selection.work)
-    kept = [_row(each, rank, cost(each)) for rank, each in enumerate(selection.kept, start=1)]
-    return (*kept, *(_rejected_row(each, cost(each.offering)) for each in selection.rejected))
+    costs = cost_range_of(selection.work)
+    kept = [_row(each, rank, selection.work, costs(each)) for rank, each in enumerate(selection.kept, start=1)]
+    rejected = (_rejected_row(each, selection.work, costs(each.offering)) for each in selection.rejected)
+    return (*kept, *rejected)
 
 
-def _row(offering: Offering, rank: int | None, cost: float | None) -> dict[str, object]:
+def _row(
+    offering: Offering, rank: int | None, work: WorkAhead | None, costs: tuple[float, float] | None
+) -> dict[str, object]:
     machine = offering.instance_type
     return {
         "rank": rank,
@@ -316,7 +320,9 @@ def _row(offering: Offering, rank: int | None, cost: float | None) -> dict[str, 
         "price_at": offering.price_at.isoformat() if offering.price_at else None,
         "on_demand_usd_per_hour": offering.on_demand_usd_per_hour,
         "saving": offering.saving,
-        "expected_cost_usd": cost if cost is None or math.isfinite(cost) else None,
+        "expected_cost_usd": costs[1] if costs and math.isfinite(costs[1]) else None,
+        "least_cost_usd": costs[0] if costs and math.isfinite(costs[0]) else None,
+        "speed": _speed(work, machine),
         "interruptions_per_hour": offering.interruption_rate,
         "placement_score": offering.placement_score,
         "verdict": "kept",
@@ -342,8 +348,15 @@ def _reservation(reservation: Reservation | None) -> dict[str, object] | None:
     }
 
 
-def _rejected_row(rejected: RejectedOffering, cost: float | None) -> dict[str, object]:
-    return _row(rejected.offering, None, cost) | {
+def _speed(work: WorkAhead | None, machine: InstanceType) -> dict[str, object] | None:
+    speed = None if work is None else work.speed_of(machine)
+    return None if speed is None else {"slow": speed.slow, "fast": speed.fast, "basis": speed.basis.value}
+
+
+def _rejected_row(
+    rejected: RejectedOffering, work: WorkAhead | None, costs: tuple[float, float] | None
+) -> dict[str, object]:
+    return _row(rejected.offering, None, work, costs) | {
         "verdict": "rejected",
         "filter": rejected.filter_name,
         "reason": rejected.rejection.reason,
