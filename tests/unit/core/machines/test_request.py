@@ -79,6 +79,7 @@ def test_a_request_says_all_that_create_fleet_needs() -> None:
                 subnet_id="subnet-a",
                 usd_per_hour=0.4,
                 capacity=Resources(cpu_units=4096, memory_mib=15_472, gpus=1.0),
+                on_demand_usd_per_hour=own().on_demand_usd_per_hour or 0.0,
             ),
         ),
         tags={

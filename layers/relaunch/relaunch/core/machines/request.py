@@ -142,6 +142,7 @@ def _overrides(chosen: Sequence[_Candidate]) -> tuple[FleetOverride, ...]:
             usd_per_hour=price,
             capacity=capacity_of(each.offering.instance_type),
             priority=place if has_priorities else 0,
+            on_demand_usd_per_hour=each.offering.on_demand_usd_per_hour or 0.0,
         )
         for place, (each, price) in enumerate(zip(chosen, prices, strict=True))
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from relaunch.adapters.aws.dynamodb.formats import newer_if_invalid
 from relaunch.adapters.aws.dynamodb.table import Item, JobsTable, key, text
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.jobs.state import CostBasis, JobState, JobSummary, RunningTask, Waiting, WaitReason
+from relaunch.core.jobs.state import CostBasis, JobState, JobSummary, OpenCharge, RunningTask, Waiting, WaitReason
 from relaunch.core.offerings.offering_key import OfferingKey
 from relaunch.ports import PermanentError
 
@@ -112,11 +112,13 @@ _READERS: Mapping[type, Mapping[str, Callable[[Any], Any]]] = {
         "ended_at": _optional(_time),
         "cost_basis": CostBasis,
         "running": _optional(partial(_read, RunningTask)),
+        "open_charges": lambda given: tuple(_read(OpenCharge, each) for each in given),
         "state_since": _optional(_time),
     },
     Waiting: {"reason": WaitReason, "since": _time, "until": _optional(_time)},
     OfferingKey: {"purchase": PurchaseOption},
     RunningTask: {"since": _time, "basis": CostBasis},
+    OpenCharge: {"at": _time, "until": _optional(_time)},
 }
 """How the fields of each record are read that are neither text nor number."""
 

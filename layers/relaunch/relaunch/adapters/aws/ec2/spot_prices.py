@@ -1,10 +1,10 @@
 """Current spot prices by zone (DescribeSpotPriceHistory, EC2 API Reference)."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -65,6 +65,29 @@ class Ec2SpotPrices:
         )
         for page in pages:
             yield from page["SpotPriceHistory"]
+
+
+def read_history(client: "EC2Client", instance_type: str, zone: str, since: datetime) -> list[tuple[datetime, float]]:
+    """Return the price of a type in a zone that is in effect at a time, and every later one, oldest first.
+
+    Raises:
+        ClientError, BotoCoreError: the call failed.
+    """
+    call: Callable[..., Any] = client.describe_spot_price_history
+    prices: dict[datetime, float] = {}
+    token = ""
+    while True:
+        page = call(
+            InstanceTypes=[instance_type],
+            ProductDescriptions=["Linux/UNIX"],
+            AvailabilityZone=zone,
+            StartTime=since,
+            **({"NextToken": token} if token else {}),
+        )
+        prices |= {each["Timestamp"]: float(each["SpotPrice"]) for each in page["SpotPriceHistory"]}
+        before, token = token, page.get("NextToken") or ""
+        if not token or token == before:
+            return sorted(prices.items())
 
 
 def _of_types(wanted: frozenset[str], prices: Prices) -> Prices:

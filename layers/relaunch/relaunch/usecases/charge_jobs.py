@@ -1,0 +1,54 @@
+"""Charge a machine that is gone to the jobs that it was there for."""
+
+from datetime import datetime
+
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.lifecycle.events import MachineCharged
+from relaunch.core.lifecycle.table import decide
+from relaunch.core.machines.charges import Charge, charges_of
+from relaunch.core.machines.machine import Machine
+from relaunch.ports import FleetDependencies, PermanentError, StaleWriteError
+
+# Each conflict means that another write succeeded; this many in a row are a fault.
+_ATTEMPTS = 6
+
+
+def charge_jobs(machine: Machine, deps: FleetDependencies) -> None:
+    """Charge a machine to its jobs, those that are over included; the same again changes nothing.
+
+    Raises:
+        TransientError: its spot prices, or a job, cannot be read or saved now.
+    """
+    for job_id, charge in charges_of(machine, _spot_prices(machine, deps), deps.clock.now()).items():
+        _charge(job_id, charge, deps)
+
+
+def _spot_prices(machine: Machine, deps: FleetDependencies) -> list[tuple[datetime, float]]:
+    """Return the spot prices since the launch; empty on demand, and if EC2 will not tell them."""
+    if machine.request.purchase is not PurchaseOption.SPOT or machine.offering is None or machine.paid_since is None:
+        return []
+    try:
+        return deps.fleet.spot_prices(machine.offering, machine.paid_since)
+    except PermanentError as error:
+        # The price at the request is known.
+        deps.log.decided("charged by its first price", machine_id=machine.machine_id, reason=str(error))
+        return []
+
+
+def _charge(job_id: str, charge: Charge, deps: FleetDependencies) -> None:
+    """Save a charge with its job; what else is to be done for the job is left to those who may do it."""
+    for _ in range(_ATTEMPTS):
+        job = deps.jobs.load_job(job_id)
+        if job is None:
+            deps.log.decided("ignored", job_id=job_id, machine_id=charge.machine_id, reason="no such job")
+            return
+        decision = decide(job, MachineCharged(charge), deps.clock.now(), deps.limits)
+        if decision.job == job:
+            return
+        try:
+            deps.jobs.save_job(decision)
+        except StaleWriteError:
+            continue
+        deps.log.decided("charged", job_id=job_id, machine_id=charge.machine_id, usd=round(charge.usd, 6))
+        return
+    raise StaleWriteError(f"job {job_id} was saved by others {_ATTEMPTS} times while a machine was charged to it")
