@@ -8,6 +8,7 @@ from relaunch.core.lifecycle.table import decide
 from relaunch.core.machines.charges import Charge, charges_of
 from relaunch.core.machines.machine import Machine
 from relaunch.ports import FleetDependencies, PermanentError, StaleWriteError
+from relaunch.usecases.advance_job import JobLifecycle
 
 # Each conflict means that another write succeeded; this many in a row are a fault.
 _ATTEMPTS = 6
@@ -42,13 +43,14 @@ def _charge(job_id: str, charge: Charge, deps: FleetDependencies) -> None:
         if job is None:
             deps.log.decided("ignored", job_id=job_id, machine_id=charge.machine_id, reason="no such job")
             return
-        decision = decide(job, MachineCharged(charge), deps.clock.now(), deps.limits)
+        event = MachineCharged(charge)
+        decision = decide(job, event, deps.clock.now(), deps.limits)
         if decision.job == job:
             return
+        JobLifecycle(deps).log(job, event, decision)
         try:
             deps.jobs.save_job(decision)
         except StaleWriteError:
             continue
-        deps.log.decided("charged", job_id=job_id, machine_id=charge.machine_id, usd=round(charge.usd, 6))
         return
     raise StaleWriteError(f"job {job_id} was saved by others {_ATTEMPTS} times while a machine was charged to it")

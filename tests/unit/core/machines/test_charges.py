@@ -206,6 +206,16 @@ def test_ec2_says_that_it_took_the_instance_away():
     assert (later.is_interrupted, later.ended_at) == (True, after(60))
 
 
+def test_what_was_left_to_ec2_is_billed_if_somebody_else_ended_it():
+    seen = InstanceObservation(
+        INSTANCE, InstanceState.SHUTTING_DOWN, state_reason="Client.InstanceInitiatedShutdown: x"
+    )
+    left = paid_machine(MachineState.ENDING, request=fleet_request(SPOT), left_until=after(180))
+    ended = told(left, InstanceSeen(seen, after(60)), 60)
+
+    assert usd_of(replace(ended, state=MachineState.GONE, state_since=after(90))) == {"resnet-1": 0.06}
+
+
 def test_the_price_of_the_volume_and_the_address():
     assert (usd_beside(0), usd_beside(100)) == (pytest.approx(0.005), pytest.approx(0.005 + 8 / 730))
     assert usd_beside(100, 4_000, 250) == pytest.approx(0.005 + 18 / 730)

@@ -25,6 +25,7 @@ from relaunch.core.records import dataclass
 FREE_HOUR = timedelta(hours=1)
 _HOUR = timedelta(hours=1)
 _LEAST = timedelta(seconds=60)
+_BEFORE_LEFT = timedelta(seconds=30)
 # A machine is one item, which should stay small. So many changes of claims has one that is kept warm for days.
 _KEPT_HOLDINGS = 60
 _HOURS_A_MONTH = 730
@@ -125,8 +126,8 @@ def is_free(machine: Machine) -> bool:
     began_at, ended_at = machine.paid_since, machine.ended_at
     if machine.request.purchase is not PurchaseOption.SPOT or began_at is None or ended_at is None:
         return False
-    # One that is left to EC2 is not terminated before.
-    is_left = machine.left_until is not None and ended_at <= machine.left_until
+    # One that is left to EC2 is not terminated before. EC2 ends it two minutes after its warning, if at all.
+    is_left = machine.left_until is not None and ended_at < machine.left_until - _BEFORE_LEFT
     return (machine.is_interrupted or is_left) and ended_at - began_at < FREE_HOUR
 
 

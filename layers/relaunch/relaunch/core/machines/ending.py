@@ -120,7 +120,9 @@ def instance_ending(machine: Machine, event: InstanceSeen, now: datetime, _limit
     seen = event.observation
     detail = ", ".join(part for part in (f"{seen.instance_id} is {seen.state}", seen.state_reason) if part)
     is_interrupted = machine.is_interrupted or seen.state_reason.startswith(_INTERRUPTED)
-    ended = replace(machine, ended_at=machine.ended_at or event.at, is_interrupted=is_interrupted)
+    # Somebody else ended it first, which is billed.
+    left = None if seen.state_reason.startswith("Client.") else machine.left_until
+    ended = replace(machine, ended_at=machine.ended_at or event.at, is_interrupted=is_interrupted, left_until=left)
     # Events have no reason; EC2's description of the instance, which is looked at next, has one.
     is_unready = machine.lacks_reason or (machine.state is MachineState.STARTING and machine.warned_at is None)
     is_late = now - ended.ended_at >= MISSING_GRACE if ended.ended_at else False
