@@ -146,3 +146,26 @@ def test_a_job_that_is_not_there_any_more_is_charged_nothing(machines, cancelled
     charge_jobs(replace(machine, holdings=others), machines.deps)
 
     assert machines.deps.log.lines[-1][1]["reason"] == "no such job"
+
+
+def test_ec2_says_who_ended_an_instance_in_its_first_hour(machines):
+    job_id = machines.train()
+    machine = machines.machine(job_id)
+    machines.clock.advance(10 * MINUTE)
+    machines.fleet.end(machine.instance_id, "Server.SpotInstanceTermination: Spot instance termination")
+    machines.look(after=10 * MINUTE)
+    finish(machines)
+
+    (charge,) = machines.job(job_id).charges.latest
+    assert charge.usd == pytest.approx(21 / 60 * machine.beside_usd_per_hour, rel=0.2)
+
+
+def test_why_an_instance_ended_is_not_always_known(machines, cancelled):
+    machines.fleet.describe = Mock(side_effect=machines.fleet.describe)
+    finish(machines)
+    machine = machines.load(machines.job(cancelled).charges.latest[0].machine_id)
+    before = machines.job(cancelled)
+    machines.fleet.instances.clear()
+    charge_jobs(machine, machines.deps)
+
+    assert machines.job(cancelled) == before

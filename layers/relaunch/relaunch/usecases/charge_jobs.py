@@ -5,7 +5,7 @@ from datetime import datetime
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.lifecycle.events import MachineCharged
 from relaunch.core.lifecycle.table import decide
-from relaunch.core.machines.charges import Charge, charges_of
+from relaunch.core.machines.charges import Charge, charges_of, may_be_free
 from relaunch.core.machines.machine import Machine
 from relaunch.ports import FleetDependencies, PermanentError, StaleWriteError
 from relaunch.usecases.advance_job import JobLifecycle
@@ -20,8 +20,17 @@ def charge_jobs(machine: Machine, deps: FleetDependencies) -> None:
     Raises:
         TransientError: its spot prices, or a job, cannot be read or saved now.
     """
-    for job_id, charge in charges_of(machine, _spot_prices(machine, deps), deps.clock.now()).items():
+    prices = _spot_prices(machine, deps)
+    for job_id, charge in charges_of(machine, prices, deps.clock.now(), _end_reason(machine, deps)).items():
         _charge(job_id, charge, deps)
+
+
+def _end_reason(machine: Machine, deps: FleetDependencies) -> str:
+    """Return why EC2 says that the instance ended, where that decides what is billed; it says so for an hour."""
+    if machine.instance_id is None or not may_be_free(machine):
+        return ""
+    seen = deps.fleet.describe([machine.instance_id])[machine.instance_id]
+    return seen.state_reason if seen is not None else ""
 
 
 def _spot_prices(machine: Machine, deps: FleetDependencies) -> list[tuple[datetime, float]]:

@@ -28,7 +28,7 @@ from relaunch_local.simulation.checks.facts import AccountFacts
 _HOUR = timedelta(hours=1)
 _LEAST = timedelta(seconds=60)
 _ADDRESS_USD_PER_HOUR = 0.005
-_CENT = 0.01
+_TOLERANCE_USD = 0.001
 # The clock of a function is up to three seconds off.
 _SKEW = timedelta(seconds=6)
 
@@ -83,13 +83,13 @@ class Costs:
             bounds = expected[job_id]
             said = cost_so_far(job, now)[0] - (job.totals.cost_usd - job.charges.own_tasks_usd)
             total += said
-            is_right = bounds.least - _CENT <= said <= bounds.most + _CENT
+            is_right = bounds.least - _TOLERANCE_USD <= said <= bounds.most + _TOLERANCE_USD
             message = f"{job_id}: {said:.4f} USD, not {bounds.least:.4f} to {bounds.most:.4f}"
             self._check("a job pays what its machines were billed", is_right, message)
             message = f"{job_id}: {', '.join(each.machine_id for each in job.charges.open)}"
             self._check("no machine that is gone still costs", not job.charges.open, message)
         known = sum((expected[job_id] for job_id in jobs), _Bounds())
-        is_right = known.least - _CENT <= total <= known.most + _CENT
+        is_right = known.least - _TOLERANCE_USD <= total <= known.most + _TOLERANCE_USD
         message = f"{total:.4f} USD, not {known.least:.4f} to {known.most:.4f}"
         self._check("jobs together pay what EC2 bills", is_right, message)
 

@@ -9,7 +9,16 @@ import pytest
 from fakes.builders import NOW
 from fakes.machines import CAPACITY, INSTANCE, claim, fleet_request, machine, override
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.machines.charges import Charge, Rate, charges_of, first_holdings, rate_of, shares_of, usd_beside
+from relaunch.core.machines.charges import (
+    Charge,
+    Rate,
+    charges_of,
+    first_holdings,
+    is_free,
+    rate_of,
+    shares_of,
+    usd_beside,
+)
 from relaunch.core.machines.events import (
     ClaimAsked,
     ClaimReleased,
@@ -23,6 +32,7 @@ from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import ChargeJobs, Holding, Machine, MachineState, Resources
 from relaunch.core.machines.table import decide
 
+TAKEN = "Server.SpotInstanceTermination: Spot instance termination"
 HALF = Resources(512, 2_000, 0.5)
 ON_DEMAND = override(usd_per_hour=3.6, purchase=PurchaseOption.ON_DEMAND)
 SPOT = override(usd_per_hour=1.0, on_demand_usd_per_hour=3.6)
@@ -78,21 +88,6 @@ def usd_of(charged: Machine, changes: tuple[tuple[datetime, float], ...] = (), n
         ),
         pytest.param(gone(3_600, request=fleet_request(SPOT)), ((after(9), 2.0),), 2.0, id="a-price-told-late"),
         pytest.param(gone(1_000), ((NOW, 9.0),), 1.0, id="on-demand-has-no-market"),
-        pytest.param(gone(600, request=fleet_request(SPOT), is_interrupted=True), (), 0.0, id="free-as-ec2-said-why"),
-        pytest.param(
-            gone(600, request=fleet_request(SPOT), left_until=after(700)), (), 0.0, id="free-as-it-was-left-to-ec2"
-        ),
-        pytest.param(
-            gone(600, request=fleet_request(SPOT), left_until=after(500)), (), 0.6, id="ended-by-us-after-all"
-        ),
-        pytest.param(gone(3_600, request=fleet_request(SPOT), is_interrupted=True), (), 3.6, id="after-the-first-hour"),
-        pytest.param(gone(600, is_interrupted=True), (), 0.6, id="on-demand-is-never-free"),
-        pytest.param(
-            gone(600, at=700, request=fleet_request(SPOT), is_interrupted=True, beside_usd_per_hour=3.6),
-            (),
-            0.7,
-            id="the-volume-of-a-free-one-is-not",
-        ),
     ],
 )
 def test_what_a_machine_costs(charged: Machine, changes: tuple[tuple[datetime, float], ...], usd: float):
@@ -198,22 +193,33 @@ def test_the_jobs_are_charged_once_it_is_gone_and_not_without_an_instance():
     assert ChargeJobs() not in told(paid_machine(MachineState.REQUESTED), ClaimReleased("resnet-1"), 60).pending
 
 
-def test_ec2_says_that_it_took_the_instance_away():
-    seen = InstanceObservation(INSTANCE, InstanceState.SHUTTING_DOWN, state_reason="Server.SpotInstanceTermination: x")
-    ending = told(paid_machine(), InstanceSeen(seen, after(60)), 60)
-    later = told(ending, InstanceSeen(replace(seen, state=InstanceState.TERMINATED, state_reason=""), after(90)), 90)
+@pytest.mark.parametrize(
+    ("charged", "reason", "usd"),
+    [
+        pytest.param(gone(600), TAKEN, 0.6, id="on-demand-is-never-free"),
+        pytest.param(gone(600, request=fleet_request(SPOT)), TAKEN, 0.0, id="taken-in-the-first-hour"),
+        pytest.param(gone(3_600, request=fleet_request(SPOT)), TAKEN, 3.6, id="taken-later"),
+        pytest.param(gone(600, request=fleet_request(SPOT)), "", 0.6, id="nobody-says-why"),
+        pytest.param(gone(600, request=fleet_request(SPOT), left_until=after(660)), "", 0.0, id="left-and-on-time"),
+        pytest.param(gone(600, request=fleet_request(SPOT), left_until=after(700)), "", 0.6, id="left-and-too-early"),
+        pytest.param(gone(600, request=fleet_request(SPOT), left_until=after(600)), "", 0.6, id="left-and-ended-by-us"),
+        pytest.param(
+            gone(600, request=fleet_request(SPOT), left_until=after(660)),
+            "Client.InstanceInitiatedShutdown: x",
+            0.6,
+            id="left-and-ended-by-itself",
+        ),
+        pytest.param(
+            gone(600, at=700, request=fleet_request(SPOT), beside_usd_per_hour=3.6), TAKEN, 0.7, id="but-its-volume"
+        ),
+    ],
+)
+def test_what_ec2_takes_away_in_the_first_hour_of_spot_is_not_billed(charged: Machine, reason: str, usd: float):
+    assert charges_of(charged, (), after(9_999), reason)["resnet-1"].usd == pytest.approx(usd)
 
-    assert (later.is_interrupted, later.ended_at) == (True, after(60))
 
-
-def test_what_was_left_to_ec2_is_billed_if_somebody_else_ended_it():
-    seen = InstanceObservation(
-        INSTANCE, InstanceState.SHUTTING_DOWN, state_reason="Client.InstanceInitiatedShutdown: x"
-    )
-    left = paid_machine(MachineState.ENDING, request=fleet_request(SPOT), left_until=after(180))
-    ended = told(left, InstanceSeen(seen, after(60)), 60)
-
-    assert usd_of(replace(ended, state=MachineState.GONE, state_since=after(90))) == {"resnet-1": 0.06}
+def test_one_that_ended_unseen_is_billed_until_it_is_gone():
+    assert not is_free(gone(600, request=fleet_request(SPOT), ended_at=None), TAKEN)
 
 
 def test_the_price_of_the_volume_and_the_address():

@@ -22,10 +22,12 @@ from relaunch.core.machines.decision import MachineDecision
 from relaunch.core.machines.machine import NOTHING, ChargeJobs, Claim, Holding, Machine, MachineState, Resources
 from relaunch.core.records import dataclass
 
-FREE_HOUR = timedelta(hours=1)
 _HOUR = timedelta(hours=1)
 _LEAST = timedelta(seconds=60)
-_BEFORE_LEFT = timedelta(seconds=30)
+# "StateReason", Amazon EC2 API Reference.
+_INTERRUPTED = "Server.SpotInstanceTermination"
+# A machine is left to EC2 for three minutes, and interrupted two minutes after its warning.
+_SHORTEST_LEFT, _LONGEST_LEFT = timedelta(seconds=30), timedelta(seconds=90)
 # A machine is one item, which should stay small. So many changes of claims has one that is kept warm for days.
 _KEPT_HOLDINGS = 60
 _HOURS_A_MONTH = 730
@@ -121,21 +123,30 @@ class _Rate:
     usd_per_hour: float
 
 
-def is_free(machine: Machine) -> bool:
-    """Return whether EC2 does not bill the usage of a machine, as it interrupted it within its first hour."""
-    began_at, ended_at = machine.paid_since, machine.ended_at
-    if machine.request.purchase is not PurchaseOption.SPOT or began_at is None or ended_at is None:
+def may_be_free(machine: Machine) -> bool:
+    """Return whether EC2 does not bill the usage of a machine if it was EC2 that ended it: spot, in its first hour."""
+    is_spot = machine.request.purchase is PurchaseOption.SPOT
+    return is_spot and bool(machine.paid_since and machine.ended_at and machine.ended_at - machine.paid_since < _HOUR)
+
+
+def is_free(machine: Machine, end_reason: str) -> bool:
+    """Return whether EC2 does not bill the usage of a machine, as it interrupted it within its first hour.
+
+    Without a reason it is what a warning announced, if the machine was left to EC2: it ends two minutes after that.
+    """
+    if not may_be_free(machine) or machine.ended_at is None:
         return False
-    # One that is left to EC2 is not terminated before. EC2 ends it two minutes after its warning, if at all.
-    is_left = machine.left_until is not None and ended_at < machine.left_until - _BEFORE_LEFT
-    return (machine.is_interrupted or is_left) and ended_at - began_at < FREE_HOUR
+    if end_reason:
+        return end_reason.startswith(_INTERRUPTED)
+    left_for = machine.left_until - machine.ended_at if machine.left_until is not None else timedelta(0)
+    return _SHORTEST_LEFT < left_for < _LONGEST_LEFT
 
 
-def charges_of(machine: Machine, changes: PriceChanges, now: datetime) -> dict[str, Charge]:
+def charges_of(machine: Machine, changes: PriceChanges, now: datetime, end_reason: str = "") -> dict[str, Charge]:
     """Return what each job pays of a machine until now, or until it was gone.
 
-    `changes` are the spot prices of its zone since before its launch; empty if they are not known, and on demand. It is
-    nothing before EC2 launched it.
+    `changes` are the spot prices of its zone since before its launch; empty if they are not known, and on demand.
+    `end_reason` is why EC2 says that it ended, empty if it does not. It is nothing before EC2 launched it.
     """
     began_at = machine.paid_since
     if machine.holdings is None or began_at is None:
@@ -143,7 +154,9 @@ def charges_of(machine: Machine, changes: PriceChanges, now: datetime) -> dict[s
     gone_at = (machine.state_since or now) if machine.state is MachineState.GONE else now
     ended_at = max(min(machine.ended_at or gone_at, gone_at), began_at + _LEAST)
     is_spot = machine.request.purchase is PurchaseOption.SPOT
-    usage = () if is_free(machine) else tuple(_usage(machine, changes if is_spot else (), began_at, ended_at))
+    usage = (
+        () if is_free(machine, end_reason) else tuple(_usage(machine, changes if is_spot else (), began_at, ended_at))
+    )
     beside = (_Rate(began_at, max(gone_at, began_at + _LEAST), machine.beside_usd_per_hour),)
     on_demand = (_Rate(began_at, ended_at, _on_demand_price(machine)), *beside)
     paid, instead = _split(machine, (*usage, *beside)), _split(machine, on_demand)

@@ -31,8 +31,6 @@ TOLD_EVERY = timedelta(hours=1)
 # EC2 does not bill a spot instance that it interrupts within its first hour, and one that its user ends to the second
 # ("Billing for interrupted Spot Instances", EC2 User Guide). It interrupts two minutes after its warning, if at all.
 _FREE_HOUR = timedelta(hours=1)
-# "StateReason", Amazon EC2 API Reference.
-_INTERRUPTED = "Server.SpotInstanceTermination"
 _WARNING_LEAD = timedelta(minutes=2)
 _LEFT_FOR = timedelta(minutes=3)
 # What EC2 describes is eventually consistent and up to a minute behind a launch.
@@ -119,10 +117,7 @@ def instance_ending(machine: Machine, event: InstanceSeen, now: datetime, _limit
     """Follow an instance that ends: by EC2, by its watchdog, or by somebody else."""
     seen = event.observation
     detail = ", ".join(part for part in (f"{seen.instance_id} is {seen.state}", seen.state_reason) if part)
-    is_interrupted = machine.is_interrupted or seen.state_reason.startswith(_INTERRUPTED)
-    # Somebody else ended it first, which is billed.
-    left = None if seen.state_reason.startswith("Client.") else machine.left_until
-    ended = replace(machine, ended_at=machine.ended_at or event.at, is_interrupted=is_interrupted, left_until=left)
+    ended = replace(machine, ended_at=machine.ended_at or event.at)
     # Events have no reason; EC2's description of the instance, which is looked at next, has one.
     is_unready = machine.lacks_reason or (machine.state is MachineState.STARTING and machine.warned_at is None)
     is_late = now - ended.ended_at >= MISSING_GRACE if ended.ended_at else False

@@ -289,7 +289,7 @@ class Machine:
     its boot, as it registered it (core.lifecycle.start_stages); empty for nothing.
     `told_at` is when the last alert said that EC2 does not end the instance.
     `holdings` are who pays it, None of one that an earlier release requested; `paid_since` is when EC2 launched it,
-    `beside_usd_per_hour` what its volume and its address cost. `is_interrupted`: EC2 said that it took it away.
+    `beside_usd_per_hour` what its volume and its address cost.
     `timeline` has the latest entries. `version` is the version of the item, on which every write is conditional;
     `wake_at` is set until the machine is gone.
     """
@@ -329,7 +329,6 @@ class Machine:
     holdings: tuple[Holding, ...] | None = None
     paid_since: datetime | None = None
     beside_usd_per_hour: float = 0.0
-    is_interrupted: bool = False
     version: int = 0
 
     @property
