@@ -26,7 +26,7 @@ from relaunch.core.machines.machine import (
     describe_machine,
     machine_id_of,
 )
-from relaunch.core.machines.request import build_request, needs
+from relaunch.core.machines.request import build_request, needs, on_demand_prices
 from relaunch.core.machines.requesting import request_machine
 from relaunch.core.machines.starts import AT_ONCE, doubted_pools, startable
 from relaunch.core.machines.table import decide
@@ -190,7 +190,15 @@ def _new_claim(
     family = job.revision.family
     beside = usd_beside(settings.disk_gib, settings.disk_iops, settings.disk_throughput)
     decision = request_machine(
-        machine_id, request, claim, now, totals, family=family, known=known, beside_usd_per_hour=beside
+        machine_id,
+        request,
+        claim,
+        now,
+        totals,
+        family=family,
+        known=known,
+        beside_usd_per_hour=beside,
+        on_demand=on_demand_prices(request, selection.kept),
     )
     return MachineClaimed(decision, describe_machine(decision.machine), selection, is_new=True)
 

@@ -19,7 +19,7 @@ from relaunch.core.machines.machine import Machine, MachineState
 from unit.core.lifecycle.table_matrix import EVENTS, SITUATIONS
 
 HOUR = timedelta(hours=1)
-PRICE = override(usd_per_hour=1.0, on_demand_usd_per_hour=3.0)
+PRICE = override(usd_per_hour=1.0)
 
 
 def after(job: Job, event: JobEvent, at: timedelta = timedelta(0)) -> Job:
@@ -37,6 +37,7 @@ def its_machine(job: Job, **fields: object) -> Machine:
         holdings=first_holdings(its, NOW - HOUR),
         paid_since=NOW - HOUR,
         beside_usd_per_hour=0.5,
+        on_demand={"g5.xlarge": 3.0},
     )
     return replace(ready, **fields)  # type: ignore[arg-type]
 

@@ -35,7 +35,7 @@ from relaunch.core.machines.table import decide
 TAKEN = "Server.SpotInstanceTermination: Spot instance termination"
 HALF = Resources(512, 2_000, 0.5)
 ON_DEMAND = override(usd_per_hour=3.6, purchase=PurchaseOption.ON_DEMAND)
-SPOT = override(usd_per_hour=1.0, on_demand_usd_per_hour=3.6)
+SPOT = override(usd_per_hour=1.0)
 
 
 def after(seconds: float) -> datetime:
@@ -108,9 +108,12 @@ def test_one_that_an_earlier_release_requested_is_charged_to_nobody():
 
 
 def test_what_it_would_have_cost_on_demand_and_how_sure_the_price_is():
-    spot = gone(3_600, request=fleet_request(SPOT), usd_per_hour=1.0, beside_usd_per_hour=0.5)
-    reserved = gone(3_600, request=replace(fleet_request(SPOT), purchase=PurchaseOption.RESERVED), usd_per_hour=0.0)
-    unknown = gone(3_600, request=fleet_request(replace(SPOT, on_demand_usd_per_hour=0.0)), usd_per_hour=0.0)
+    known = {"g5.xlarge": 3.6, "g6.xlarge": 9.9}
+    spot = gone(3_600, request=fleet_request(SPOT), usd_per_hour=1.0, beside_usd_per_hour=0.5, on_demand=known)
+    reserved = gone(
+        3_600, request=replace(fleet_request(SPOT), purchase=PurchaseOption.RESERVED), usd_per_hour=0.0, on_demand=known
+    )
+    unknown = gone(3_600, request=fleet_request(SPOT), usd_per_hour=0.0)
     not_chosen = gone(3_600, offering=None)
 
     assert charges_of(spot, ((NOW, 1.0),), after(9)) == {"resnet-1": Charge("m-1", 1.5, 4.1)}

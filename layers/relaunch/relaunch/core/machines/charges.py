@@ -179,8 +179,8 @@ def _usage(machine: Machine, changes: PriceChanges, since: datetime, until: date
 
 def _on_demand_price(machine: Machine) -> float:
     """Return the on-demand price of the type that EC2 chose; the price that is paid if it is not known."""
-    chosen = machine.request.override_of(machine.offering) if machine.offering else None
-    return (chosen.on_demand_usd_per_hour if chosen else 0.0) or machine.usd_per_hour
+    name = machine.offering.instance_type if machine.offering else ""
+    return machine.on_demand.get(name, machine.usd_per_hour)
 
 
 def _split(machine: Machine, rates: Iterable[_Rate]) -> Mapping[str, float]:

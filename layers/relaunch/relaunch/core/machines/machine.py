@@ -136,7 +136,6 @@ class FleetOverride:
     """One instance type in one zone that CreateFleet may launch; EC2 takes each pair only once in a request.
 
     `usd_per_hour` is the price as far as known, else the upper limit. `capacity` is what the ECS agent registers.
-    `on_demand_usd_per_hour` is the on-demand price of the type, 0 if it is not known.
     """
 
     offering: OfferingKey
@@ -144,7 +143,6 @@ class FleetOverride:
     usd_per_hour: float
     capacity: Resources
     priority: int = 0
-    on_demand_usd_per_hour: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +287,7 @@ class Machine:
     its boot, as it registered it (core.lifecycle.start_stages); empty for nothing.
     `told_at` is when the last alert said that EC2 does not end the instance.
     `holdings` are who pays it, None of one that an earlier release requested; `paid_since` is when EC2 launched it,
-    `beside_usd_per_hour` what its volume and its address cost.
+    `beside_usd_per_hour` what its volume and its address cost, `on_demand` the known on-demand prices of the types.
     `timeline` has the latest entries. `version` is the version of the item, on which every write is conditional;
     `wake_at` is set until the machine is gone.
     """
@@ -329,6 +327,7 @@ class Machine:
     holdings: tuple[Holding, ...] | None = None
     paid_since: datetime | None = None
     beside_usd_per_hour: float = 0.0
+    on_demand: Mapping[str, float] = field(default_factory=dict, hash=False)
     version: int = 0
 
     @property

@@ -4,6 +4,7 @@ Each is a pure function of (machine, event, now, limits) and returns the decisio
 """
 
 import zlib
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -71,11 +72,12 @@ def request_machine(  # noqa: PLR0913 - what it is requested for, and what else 
     family: str = "",
     known: StartsByCause = MappingProxyType({}),
     beside_usd_per_hour: float = 0.0,
+    on_demand: Mapping[str, float] = MappingProxyType({}),
 ) -> MachineDecision:
     """Return the decision that creates a machine with the claim of the job that needs it.
 
     `family` is the task definition family of its task; `known` are the machines that start, by cause.
-    `beside_usd_per_hour` is what its volume and its address cost.
+    `beside_usd_per_hour` is what its volume and its address cost, `on_demand` the known on-demand prices of its types.
     """
     price = request.usd_per_hour
     machine = Machine(
@@ -88,6 +90,7 @@ def request_machine(  # noqa: PLR0913 - what it is requested for, and what else 
         family=family,
         holdings=first_holdings(claim, now),
         beside_usd_per_hour=beside_usd_per_hour,
+        on_demand=dict(on_demand),
     )
     names = sorted({each.offering.instance_type for each in request.overrides})
     zones = sorted({each.offering.zone or "" for each in request.overrides})

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from relaunch.adapters.aws.dynamodb.later_fields import left_out
+from relaunch.core.jobs.charges import Charges
 from relaunch.core.jobs.groups import GroupPlace
 from relaunch.core.jobs.job import Job
 
@@ -89,8 +90,11 @@ The versions of a deployment and its rollback read each other's bodies: a name s
 which a body without it is read.
 """
 
-# A job in no group is stored as before there were groups.
-_OF_GROUPS = frozenset(name for name, place in STORED_NAMES.items() if place.startswith("group."))
+# A job in no group is stored as before there were groups, and one that no machine charges as before that.
+_OF_LATER = tuple(
+    (record, empty, frozenset(name for name, place in STORED_NAMES.items() if place.startswith(f"{record}.")))
+    for record, empty in (("group", GroupPlace()), ("charges", Charges()))
+)
 _KINDS: Mapping[str, Any] = {each.name: each.type for each in fields(Job)}
 
 
@@ -109,8 +113,8 @@ _BODY: TypeAdapter[Any] = TypeAdapter(_StoredJob)
 def write_job_body(job: Job) -> str:
     """Return the JSON of a job."""
     stored = _StoredJob(*(attrgetter(place)(job) for place in STORED_NAMES.values()))
-    of_groups = {} if job.group != GroupPlace() else dict.fromkeys(_OF_GROUPS, True)
-    return _BODY.dump_json(stored, exclude={"definition": left_out(job.definition), **of_groups}).decode()
+    unused = {name: True for record, empty, names in _OF_LATER if getattr(job, record) == empty for name in names}
+    return _BODY.dump_json(stored, exclude={"definition": left_out(job.definition), **unused}).decode()
 
 
 def read_job_body(body: str | bytes) -> Job:
