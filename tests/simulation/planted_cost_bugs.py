@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
+from relaunch.core.jobs.charges import Charges
 from relaunch.core.jobs.job import Job
 from relaunch.core.lifecycle import charging
 from relaunch.core.lifecycle.decision import Decision
@@ -51,6 +52,10 @@ def _until_released(machine: Machine) -> Machine:
 
 def _all_for_each(claims: Sequence[Claim], _capacity: object) -> dict[str, float]:
     return {each.job_id: 1.0 for each in claims}
+
+
+def _half(claims: Sequence[Claim], _capacity: object) -> dict[str, float]:
+    return {each.job_id: 0.5 / len(claims) for each in claims}
 
 
 def _another_zone(original: Callable[..., Any]) -> Callable[..., Any]:

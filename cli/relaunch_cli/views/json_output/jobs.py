@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from relaunch.core.jobs.attempt import Attempt
-from relaunch.core.jobs.cost import attempt_price, cost_so_far
+from relaunch.core.jobs.cost import attempt_price, cost_so_far, machine_cost
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.state import CostBasis
 from relaunch.core.launches.launch_plan import job_checkpoint_uri
@@ -14,7 +14,7 @@ from relaunch.core.triggers.waiting_jobs import WaitingJobs
 from relaunch.ports import EventRecord, JobHistory, StoredSelection
 from relaunch_cli.job_checkpoints import JobCheckpoints
 from relaunch_cli.job_machines import NO_MACHINES, JobMachines
-from relaunch_cli.views.json_output.job_list import cost_json, waiting_json
+from relaunch_cli.views.json_output.job_list import cost_json, machine_cost_json, waiting_json
 from relaunch_cli.views.json_output.json_time import JsonObject, json_time
 from relaunch_cli.views.json_output.machines import machine_json
 from relaunch_cli.views.json_output.values import stop_timeout_json
@@ -40,6 +40,7 @@ def job_json(job: Job, now: datetime) -> JsonObject:
         "attempts_without_progress": job.progress.attempts_without_progress,
         "run_seconds": job.run_time(now).total_seconds(),
         **cost_json(*cost_so_far(job, now)),
+        **machine_cost_json(machine_cost(job, now)),
         "cancel_requested": job.cancel_requested or None,
         "accepted_at": json_time(job.accepted_at),
         "ended_at": json_time(job.ended_at),
