@@ -20,11 +20,13 @@ from relaunch.core.machines.starts import RELEASED
 from relaunch.core.offerings.offering import OfferingKey
 from relaunch.usecases import charge_jobs as use_case
 from relaunch.usecases import claim_machine as claiming
+from relaunch_local.simulation.aws import fleet
 from simulation.broken_parts import Planting, changed, replaced
 from simulation.planted_bugs import PlantedBug
 from simulation.planting import action_changed, patched
 
-EACH, TOGETHER = "a job pays what its machines were billed", "jobs together pay what EC2 bills"
+EACH = "a job pays what its machines were billed"
+TOGETHER = "jobs together pay what EC2 bills"
 
 
 def _charged_as(change: Callable[[Machine], Machine]) -> Planting:
@@ -113,7 +115,8 @@ COST_BUGS = (
         "a machine that ran for seconds is paid by the second",
         changed(charges, _LEAST=timedelta(0)),
         EACH,
-        40,
+        30,
+        world=changed(fleet, _MEDIAN_SECONDS=3.0),
     ),
     PlantedBug("boot-unpaid", "a machine is paid once it has registered", _charged_as(_without_boot), EACH),
     PlantedBug(
@@ -121,6 +124,13 @@ COST_BUGS = (
     ),
     PlantedBug(
         "shares-ignored", "each job on a machine pays all of it", changed(charges, shares_of=_all_for_each), EACH, 40
+    ),
+    PlantedBug("half-a-machine-paid", "half of each machine is nobody's", changed(charges, shares_of=_half), TOGETHER),
+    PlantedBug(
+        "gone-machine-kept",
+        "a machine that is gone and charged is kept as one that is there",
+        changed(Charges, has_charged=lambda *_given: False),
+        "no machine that is gone still costs",
     ),
     PlantedBug("overlap-unpaid", "of two machines of a handover one is paid", _overlap_unpaid, EACH, 40),
     PlantedBug(

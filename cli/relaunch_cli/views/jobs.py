@@ -88,7 +88,7 @@ def _ran(job: Job, now: datetime) -> str:
 
 
 def _costs(job: Job, now: datetime) -> Iterator[tuple[str, str]]:
-    """Yield what a job pays for machines of our own, and by which rule the rest of its cost is."""
+    """Yield what a job pays for machines of our own, and the rest of its cost, which has another rule."""
     machines = machine_cost(job, now)
     if machines.usd:
         yield "Machines", describe_machine_cost(machines)

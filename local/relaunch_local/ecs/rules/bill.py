@@ -16,8 +16,9 @@ from itertools import count
 _LEAST = timedelta(seconds=60)
 _HOUR = timedelta(hours=1)
 HOURS_A_MONTH = 730
-"""The hours of an average month, by which prices per month are divided."""
-_FREE_IOPS, _FREE_THROUGHPUT = 3_000, 125
+"""The hours of an average month: prices per month are divided by them."""
+_FREE_IOPS = 3_000
+_FREE_THROUGHPUT = 125
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ class Part:
 class Bill:
     """What is billed of an instance, in parts.
 
-    `pending` is at the price of its usage, and is not billed: who asks for an instance is not told when it is running.
+    `pending` is at the price of its usage, and is not billed: whoever asked for an instance may not see when it runs.
     """
 
     usage: tuple[Part, ...]

@@ -4,7 +4,7 @@ EC2's bill has the launch, the states, the end and the prices of each instance (
 split by the claims that were saved. No record of what anything cost is believed.
 
 What cannot be said exactly is bounded. When an instance is running nobody says, so that its `pending` may be paid, too.
-A launch and an end that were told late are paid from, and until, when they were told: other checks bound that. Whether
+A launch and an end that were noticed late are paid from, and until, then: other checks bound that. Whether
 EC2 ended a spot instance in its first hour, for nothing, the application may not know that handled no warning.
 
 Nobody pays for an instance of which EC2 said that it launched none while no sweep has found it, and what a reserved one
@@ -94,7 +94,7 @@ class Costs:
         self._check("jobs together pay what EC2 bills", is_right, message)
 
     def _bounds_of(self, host: Instance) -> Iterator[tuple[str, _Bounds]]:
-        """Yield what each job has to say of an instance."""
+        """Yield what each job may pay of an instance."""
         machine = self._machines.get(host.tags.get(MACHINE_TAG, ""))
         if machine is None:
             return
@@ -146,14 +146,14 @@ class Costs:
         return (Part(host.launched_at, until, self._prices(host).spot_at(host.launched_at)),)
 
     def _late(self, host: Instance, machine: Machine, changes: int) -> float:
-        """Return what may be too much or too little because something was told late, or by another clock."""
+        """Return what may be too much or too little because something was noticed late, or by another clock."""
         prices = self._prices(host)
         usd_per_hour = max([prices.on_demand, *(usd for _, usd in prices.spot)])
         ended_at = host.ended_at or host.launched_at
         began = abs((machine.paid_since or host.launched_at) - host.launched_at)
-        told = abs((machine.ended_at or machine.state_since or ended_at) - ended_at)
+        ended = abs((machine.ended_at or machine.state_since or ended_at) - ended_at)
         gone = abs((machine.state_since or ended_at) - (host.terminated_at or ended_at))
-        return ((began + told + changes * _SKEW) * usd_per_hour + (began + gone) * prices.beside) / _HOUR
+        return ((began + ended + changes * _SKEW) * usd_per_hour + (began + gone) * prices.beside) / _HOUR
 
     @staticmethod
     def _split(parts: Sequence[Part], held: Sequence[tuple[datetime, Shares]]) -> dict[str, float]:

@@ -60,7 +60,7 @@ def gone(ended: float, at: float | None = None, **fields: Any) -> Machine:
     return paid_machine(MachineState.GONE, **{"ended_at": after(ended), "state_since": state_since, **fields})
 
 
-def told(before: Machine, event: MachineEvent, seconds: float, **limits: Any) -> Machine:
+def seen(before: Machine, event: MachineEvent, seconds: float, **limits: Any) -> Machine:
     """Return a machine after an event."""
     return decide(before, event, after(seconds), MachineLimits(**limits)).machine
 
@@ -86,7 +86,7 @@ def usd_of(charged: Machine, changes: tuple[tuple[datetime, float], ...] = (), n
             4.0,
             id="spot-by-the-price-at-each-hour",
         ),
-        pytest.param(gone(3_600, request=fleet_request(SPOT)), ((after(9), 2.0),), 2.0, id="a-price-told-late"),
+        pytest.param(gone(3_600, request=fleet_request(SPOT)), ((after(9), 2.0),), 2.0, id="a-price-that-came-late"),
         pytest.param(gone(1_000), ((NOW, 9.0),), 1.0, id="on-demand-has-no-market"),
     ],
 )
@@ -104,7 +104,7 @@ def test_one_that_an_earlier_release_requested_is_charged_to_nobody():
 
     assert charges_of(old, (), after(60)) == {}
     assert rate_of(old, "resnet-1") is None
-    assert told(old, ClaimAsked(claim("other", HALF)), 60).holdings is None
+    assert seen(old, ClaimAsked(claim("other", HALF)), 60).holdings is None
 
 
 def test_what_it_would_have_cost_on_demand_and_how_sure_the_price_is():
@@ -141,10 +141,10 @@ def test_the_share_of_each_job(resources: list[Resources], shares: dict[str, flo
 
 def test_each_job_pays_its_share_of_each_time_and_who_leaves_last_the_rest():
     alone = paid_machine(claims=(claim(resources=HALF),))
-    shared = told(alone, ClaimAsked(claim("other", HALF)), 1_000)
-    left = told(shared, ClaimReleased("resnet-1"), 2_000, warm_time=timedelta(hours=1))
-    warm = told(left, ClaimReleased("other"), 3_000, warm_time=timedelta(hours=1))
-    taken = told(warm, ClaimAsked(claim("third", HALF)), 4_000)
+    shared = seen(alone, ClaimAsked(claim("other", HALF)), 1_000)
+    left = seen(shared, ClaimReleased("resnet-1"), 2_000, warm_time=timedelta(hours=1))
+    warm = seen(left, ClaimReleased("other"), 3_000, warm_time=timedelta(hours=1))
+    taken = seen(warm, ClaimAsked(claim("third", HALF)), 4_000)
 
     assert usd_of(taken, now=5_000) == {"resnet-1": 1.5, "other": 0.5 + 1.0 + 1.0, "third": 1.0}
     assert rate_of(shared, "other") == Rate(1.8, 1.8, 1.8)
@@ -152,8 +152,8 @@ def test_each_job_pays_its_share_of_each_time_and_who_leaves_last_the_rest():
 
 
 def test_a_clock_that_is_behind_takes_nothing_back():
-    shared = told(paid_machine(claims=(claim(resources=HALF),)), ClaimAsked(claim("other", HALF)), 1_000)
-    left = told(shared, ClaimReleased("other"), 997)
+    shared = seen(paid_machine(claims=(claim(resources=HALF),)), ClaimAsked(claim("other", HALF)), 1_000)
+    left = seen(shared, ClaimReleased("other"), 997)
 
     assert usd_of(left, now=2_000) == {"resnet-1": 2.0, "other": 0.0}
 
@@ -162,7 +162,7 @@ def test_claims_that_change_no_share_are_not_kept():
     alone = paid_machine(claims=(claim(resources=HALF),))
 
     assert decide(alone, ClaimAsked(claim("resnet-1", HALF)), after(9), MachineLimits()).is_ignored
-    assert told(alone, MachineDue(), 9).holdings == alone.holdings
+    assert seen(alone, MachineDue(), 9).holdings == alone.holdings
 
 
 def test_of_very_many_changes_the_oldest_are_one_with_the_same_seconds():
@@ -170,8 +170,8 @@ def test_of_very_many_changes_the_oldest_are_one_with_the_same_seconds():
     exact = 1.0
     for number in range(50):
         begin = 1_000 + number * 200
-        shared = told(shared, ClaimAsked(claim("other", HALF)), begin)
-        shared = told(shared, ClaimReleased("other"), begin + 100)
+        shared = seen(shared, ClaimAsked(claim("other", HALF)), begin)
+        shared = seen(shared, ClaimReleased("other"), begin + 100)
         exact += 0.05 + 0.1
     assert shared.holdings is not None
     assert len(shared.holdings) == 60
@@ -180,7 +180,7 @@ def test_of_very_many_changes_the_oldest_are_one_with_the_same_seconds():
 
 def test_holdings_of_one_moment_are_made_one_too():
     same = tuple(Holding(NOW, {"resnet-1": 1.0}) for _ in range(60))
-    shared = told(paid_machine(claims=(claim(resources=HALF),), holdings=same), ClaimAsked(claim("b", HALF)), 0)
+    shared = seen(paid_machine(claims=(claim(resources=HALF),), holdings=same), ClaimAsked(claim("b", HALF)), 0)
 
     assert shared.holdings is not None
     assert len(shared.holdings) == 60
@@ -190,10 +190,10 @@ def test_the_jobs_are_charged_once_it_is_gone_and_not_without_an_instance():
     ended = InstanceSeen(InstanceObservation(INSTANCE, InstanceState.TERMINATED), after(60))
     ending = paid_machine(MachineState.ENDING)
 
-    assert ChargeJobs() in told(ending, ended, 60).pending
-    assert ChargeJobs() not in told(ending, InstanceSeen(replace(ended.observation, state=InstanceState.SHUTTING_DOWN),
+    assert ChargeJobs() in seen(ending, ended, 60).pending
+    assert ChargeJobs() not in seen(ending, InstanceSeen(replace(ended.observation, state=InstanceState.SHUTTING_DOWN),
                                                          NOW), 60).pending  # fmt: skip
-    assert ChargeJobs() not in told(paid_machine(MachineState.REQUESTED), ClaimReleased("resnet-1"), 60).pending
+    assert ChargeJobs() not in seen(paid_machine(MachineState.REQUESTED), ClaimReleased("resnet-1"), 60).pending
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ class Charges:
     own_tasks_usd: float = 0.0
     """The part of `Totals.cost_usd` of tasks on machines that are charged."""
     trained_usd: float = 0.0
-    """What of these machines was paid while tasks of the job ran, by its share and the price at the start."""
+    """The part of them while tasks of the job ran, by its share and the price at the start."""
     basis: CostBasis = CostBasis.PRICE
     latest: tuple[Charge, ...] = ()
     """The machines that charged it last."""

@@ -156,7 +156,7 @@ class JobSummary:
     is `trigger` in a few words.
     `machines_usd` is what machines of our own cost it that are gone, `machines_on_demand_usd` that on demand,
     `open_charges` are those that are not; `own_tasks_usd` is the part of `cost_usd` that these contain, `trained_usd`
-    what of them was paid while its tasks ran.
+    the part of them while its tasks ran.
     """
 
     job_id: str

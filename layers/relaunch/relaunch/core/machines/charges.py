@@ -27,14 +27,18 @@ _LEAST = timedelta(seconds=60)
 # "StateReason", Amazon EC2 API Reference.
 _INTERRUPTED = "Server.SpotInstanceTermination"
 # A machine is left to EC2 for three minutes, and interrupted two minutes after its warning.
-_SHORTEST_LEFT, _LONGEST_LEFT = timedelta(seconds=30), timedelta(seconds=90)
+_SHORTEST_LEFT = timedelta(seconds=30)
+_LONGEST_LEFT = timedelta(seconds=90)
 # A machine is one item, which should stay small. So many changes of claims has one that is kept warm for days.
 _KEPT_HOLDINGS = 60
 _HOURS_A_MONTH = 730
 # What a month of gp3 costs in us-east-1 ("Amazon EBS pricing"), per GiB, and per operation and MiB per second beyond
 # what is part of every volume; and an hour of a public IPv4 address ("Amazon VPC pricing"), the same in all regions.
-_USD_PER_GIB, _USD_PER_IOPS, _USD_PER_THROUGHPUT = 0.08, 0.005, 0.04
-_FREE_IOPS, _FREE_THROUGHPUT = 3_000, 125
+_USD_PER_GIB = 0.08
+_USD_PER_IOPS = 0.005
+_USD_PER_THROUGHPUT = 0.04
+_FREE_IOPS = 3_000
+_FREE_THROUGHPUT = 125
 _ADDRESS_USD_PER_HOUR = 0.005
 
 PriceChanges = Sequence[tuple[datetime, float]]
@@ -66,7 +70,8 @@ def shares_of(claims: Iterable[Claim], capacity: Resources) -> dict[str, float]:
     """Return the part of a machine that each job pays, which are 1 together; by its share of the scarce resource."""
     known = tuple(claims)
     total = sum((each.resources for each in known), NOTHING)
-    wanted, offered = _amounts(total), _amounts(capacity)
+    wanted = _amounts(total)
+    offered = _amounts(capacity)
     # Of several that are as scarce the first one: an accelerator.
     scarce = max(range(len(wanted)), key=lambda place: wanted[place] / offered[place] if offered[place] else 0.0)
     if not wanted[scarce]:
@@ -107,7 +112,8 @@ def _bounded(holdings: tuple[Holding, ...], began_at: datetime) -> tuple[Holding
     if len(holdings) <= _KEPT_HOLDINGS:
         return holdings
     first, second, third = holdings[:3]
-    before, rest = max(second.since - began_at, timedelta(0)), third.since - second.since
+    before = max(second.since - began_at, timedelta(0))
+    rest = third.since - second.since
     part = before / (before + rest) if before + rest else 1.0
     shares = {
         job_id: part * first.shares.get(job_id, 0.0) + (1 - part) * second.shares.get(job_id, 0.0)
@@ -159,7 +165,8 @@ def charges_of(machine: Machine, changes: PriceChanges, now: datetime, end_reaso
     )
     beside = (_Rate(began_at, max(gone_at, began_at + _LEAST), machine.beside_usd_per_hour),)
     on_demand = (_Rate(began_at, ended_at, _on_demand_price(machine)), *beside)
-    paid, instead = _split(machine, (*usage, *beside)), _split(machine, on_demand)
+    paid = _split(machine, (*usage, *beside))
+    instead = _split(machine, on_demand)
     is_unknown = not machine.usd_per_hour and not changes and machine.request.purchase is not PurchaseOption.RESERVED
     is_limit = is_spot and not changes
     return {
@@ -200,7 +207,7 @@ def _split(machine: Machine, rates: Iterable[_Rate]) -> Mapping[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """What a job pays of a machine per hour in USD, what that is on demand, and what of it is the instance alone."""
+    """What a job pays of a machine per hour in USD, what that is on demand, and the part of the instance alone."""
 
     usd_per_hour: float
     on_demand_usd_per_hour: float
@@ -212,5 +219,6 @@ def rate_of(machine: Machine, job_id: str) -> Rate | None:
     if machine.holdings is None or machine.paid_since is None:
         return None
     share = machine.holdings[-1].shares.get(job_id, 0.0)
-    usage, beside = share * machine.usd_per_hour, share * machine.beside_usd_per_hour
+    usage = share * machine.usd_per_hour
+    beside = share * machine.beside_usd_per_hour
     return Rate(usage + beside, share * _on_demand_price(machine) + beside, usage)
