@@ -73,8 +73,8 @@ def test_a_push_takes_no_more_files_than_it_did() -> None:
 
     assert "usecases/choose_placement.py" in path.files
     # With the concurrency group of the job, the purchase options that it may take, and two files for light imports:
-    # `relaunch ps` and `relaunch logs` read keys of offerings and containers, and nothing else of a definition. Who pays
-    # a machine, and what a job pays, are two more.
+    # `relaunch ps` and `relaunch logs` read keys of offerings and containers, and nothing else of a definition. Two
+    # more have what jobs pay for machines.
     assert len(path.files) <= 73
     assert len(set(path.crossings)) <= 155
 

@@ -41,11 +41,17 @@ class Volume:
 
 
 @dataclass(frozen=True, slots=True)
+class Reservation:
+    """The reservation that an instance was launched into, and when it was over, None while it holds."""
+
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Life:
     """An instance: when it was launched, was running, began to shut down, and was terminated; None: not yet.
 
-    `is_interrupted`: EC2 took a spot instance away. `reserved_until` is when the reservation that it was launched into
-    was over, None while it holds.
+    `is_interrupted`: EC2 took a spot instance away.
     """
 
     launched_at: datetime
@@ -54,8 +60,7 @@ class Life:
     terminated_at: datetime | None
     is_spot: bool = False
     is_interrupted: bool = False
-    is_reserved: bool = False
-    reserved_until: datetime | None = None
+    reservation: Reservation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +114,10 @@ def bill_of(life: Life, prices: Prices, now: datetime) -> Bill:
     ended_at = life.ended_at or now
     gone_at = max(life.terminated_at or now, life.launched_at + _LEAST)
     beside = (Part(life.launched_at, gone_at, prices.beside),)
-    if life.is_reserved:
+    if life.reservation is not None:
         # What is reserved is paid for anyway.
-        until = max(ended_at, life.reserved_until or ended_at)
-        return Bill((Part(life.reserved_until or until, until, prices.on_demand),), beside)
+        since = life.reservation.ended_at or ended_at
+        return Bill((Part(since, max(ended_at, since), prices.on_demand),), beside)
     running_at = life.running_at
     is_free = life.is_interrupted and life.is_spot and ended_at - life.launched_at < _HOUR
     first = prices.spot_at(life.launched_at) if life.is_spot else prices.on_demand

@@ -22,7 +22,7 @@ from relaunch.core.machines.machine import Claim, Machine
 from relaunch.core.machines.settings import JOB_TAG, MACHINE_TAG, MachineSettings
 from relaunch_local.ecs import Clock, Purchase, SpotPrice
 from relaunch_local.ecs.engine.model import BillLine, Instance, StateReason
-from relaunch_local.ecs.rules.bill import Bill, Life, Part, Prices, Volume, bill_of
+from relaunch_local.ecs.rules.bill import Bill, Life, Part, Prices, Reservation, Volume, bill_of
 from relaunch_local.simulation.checks.facts import AccountFacts
 
 _HOUR = timedelta(hours=1)
@@ -117,8 +117,7 @@ class Costs:
             host.terminated_at,
             host.purchase is Purchase.SPOT,
             is_interrupted,
-            bool(host.reservation_id),
-            self._bills[host.instance_id].reserved_until,
+            Reservation(self._bills[host.instance_id].reserved_until) if host.reservation_id else None,
         )
         return bill_of(life, self._prices(host), self._clock.now())
 

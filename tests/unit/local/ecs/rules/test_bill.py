@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from relaunch_local.ecs.rules.bill import Life, Prices, Volume, bill_of
+from relaunch_local.ecs.rules.bill import Life, Prices, Reservation, Volume, bill_of
 
 LAUNCH = datetime(2026, 3, 1, tzinfo=UTC)
 PRICES = Prices(on_demand=3.6)
@@ -32,10 +32,8 @@ SPOT = replace(LIFE, is_spot=True, ended_at=after(20 + 2 * 3_600), terminated_at
         pytest.param(replace(SPOT, is_interrupted=True), Prices(3.6), 7.2, 0.02, id="interrupted-later"),
         pytest.param(replace(LIFE, is_spot=True, is_interrupted=True), PRICES, 0.0, 0.0, id="interrupted-in-an-hour"),
         pytest.param(replace(LIFE, is_spot=True), PRICES, 0.9, 0.02, id="ended-by-its-user-in-an-hour"),
-        pytest.param(replace(LIFE, is_reserved=True), PRICES, 0.0, 0.0, id="reserved"),
-        pytest.param(
-            replace(LIFE, is_reserved=True, reserved_until=after(820)), PRICES, 0.1, 0.0, id="no-longer-reserved"
-        ),
+        pytest.param(replace(LIFE, reservation=Reservation()), PRICES, 0.0, 0.0, id="reserved"),
+        pytest.param(replace(LIFE, reservation=Reservation(after(820))), PRICES, 0.1, 0.0, id="no-longer-reserved"),
         pytest.param(LIFE, Prices(0.0, beside=3.6), 0.98, 0.0, id="volume-and-address-until-it-is-terminated"),
         pytest.param(replace(LIFE, terminated_at=after(5)), Prices(0.0, beside=3.6), 0.06, 0.0, id="a-minute-of-them"),
     ],
