@@ -1,10 +1,10 @@
 """Current spot prices by zone (DescribeSpotPriceHistory, EC2 API Reference)."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -71,23 +71,20 @@ def read_history(client: "EC2Client", instance_type: str, zone: str, since: date
     """Return the price of a type in a zone that is in effect at a time, and every later one, oldest first.
 
     Raises:
+        TransientError: the answer cannot be read.
         ClientError, BotoCoreError: the call failed.
     """
-    call: Callable[..., Any] = client.describe_spot_price_history
-    prices: dict[datetime, float] = {}
-    token = ""
-    while True:
-        page = call(
-            InstanceTypes=[instance_type],
-            ProductDescriptions=["Linux/UNIX"],
-            AvailabilityZone=zone,
-            StartTime=since,
-            **({"NextToken": token} if token else {}),
-        )
-        prices |= {each["Timestamp"]: float(each["SpotPrice"]) for each in page["SpotPriceHistory"]}
-        before, token = token, page.get("NextToken") or ""
-        if not token or token == before:
-            return sorted(prices.items())
+    pages = client.get_paginator("describe_spot_price_history").paginate(
+        InstanceTypes=[instance_type],  # type: ignore[list-item]  # EC2 launched one
+        ProductDescriptions=["Linux/UNIX"],
+        AvailabilityZone=zone,
+        StartTime=since,
+    )
+    with readable_answer("reading spot prices"):
+        prices = {each["Timestamp"]: float(each["SpotPrice"]) for page in pages for each in page["SpotPriceHistory"]}
+        if not all(0 <= price < math.inf for price in prices.values()):
+            raise ValueError("a price is not a number")
+    return sorted(prices.items())
 
 
 def _of_types(wanted: frozenset[str], prices: Prices) -> Prices:
