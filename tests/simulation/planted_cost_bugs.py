@@ -68,10 +68,6 @@ def _another_zone(original: Callable[..., Any]) -> Callable[..., Any]:
     return spot_prices
 
 
-def _first_price(original: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda machine, changes, *times: original(machine, changes[:1], *times)
-
-
 def _overlap_unpaid() -> AbstractContextManager[object]:
     original = charging.add_charge
 
@@ -139,13 +135,6 @@ COST_BUGS = (
         replaced(Ec2Fleet, "spot_prices", _another_zone),
         EACH,
         20,
-    ),
-    PlantedBug(
-        "price-of-the-launch",
-        "the spot price at the launch counts for all time",
-        replaced(charges, "_usage", _first_price),
-        EACH,
-        80,
     ),
     PlantedBug(
         "free-hour-charged",
