@@ -16,6 +16,7 @@ from relaunch.core.definitions.definition import GithubTrigger
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.machines.events import InstanceLaunched
+from relaunch.core.offerings.offering import OfferingKey
 from relaunch.ports import PortError
 from relaunch.usecases.refresh_offerings import refresh_offerings
 from relaunch.usecases.sweep_deliveries import sweep_deliveries
@@ -128,6 +129,8 @@ def tell_of_what_the_cluster_is_asked(stories: Stories) -> None:
         dependencies.deps.launches.count_requests()
     with stories.world.function("request_machine") as dependencies:
         dependencies.deps.jobs.load_job("demo-1")
+        pool = OfferingKey("g5.xlarge", "us-east-1a", PurchaseOption.SPOT)
+        dependencies.deps.fleet.spot_prices(pool, stories.world.region.clock.now())
     for function in ("request_machine", "reconcile"):
         with stories.world.function(function) as dependencies:
             dependencies.deps.fleet.describe([instance_id])

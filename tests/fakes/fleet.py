@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from fakes.builders import NOW
@@ -73,6 +74,7 @@ class FakeMachineSource:
         self.hidden: set[str] = set()
         self.impaired: set[str] = set()
         self.status_checks = 0
+        self.spot_history: list[tuple[datetime, float]] = []
         self.requests: list[FleetRequest] = []
         self._stack = stack
         self._launch_count = 0
@@ -122,6 +124,9 @@ class FakeMachineSource:
     def find_impaired(self, instance_ids: Sequence[str]) -> frozenset[str]:
         self.status_checks += 1
         return frozenset(each for each in instance_ids if each in self.impaired)
+
+    def spot_prices(self, offering: OfferingKey, since: datetime) -> list[tuple[datetime, float]]:
+        return [each for each in self.spot_history if each[0] >= since]
 
     def list_instances(self) -> Iterator[Sequence[InstanceObservation]]:
         yield [each for each in self._shown() if each.state is not InstanceState.TERMINATED]

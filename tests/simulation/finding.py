@@ -20,6 +20,7 @@ from simulation.planted_agent_bugs import AGENT_BUGS
 from simulation.planted_bugs import PlantedBug
 from simulation.planted_checkpoint_bugs import CHECKPOINT_BUGS
 from simulation.planted_choice_bugs import CHOICE_BUGS
+from simulation.planted_cost_bugs import COST_BUGS
 from simulation.planted_definition_bugs import DEFINITION_BUGS
 from simulation.planted_ending_bugs import ENDING_BUGS
 from simulation.planted_excused_bugs import EXCUSED_BUGS
@@ -55,6 +56,7 @@ BUGS = (
     *FAILURE_BUGS,
     *ENDING_BUGS,
     *CHOICE_BUGS,
+    *COST_BUGS,
     *GROUP_BUGS,
     *TRIGGER_BUGS,
     *NOTICE_BUGS,

@@ -1,16 +1,14 @@
-"""Bugs in what follows when EC2 does not end a machine, and in what is said of the cost of machines without a task."""
+"""Bugs in what follows when EC2 does not end a machine."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.effects import ReleaseMachine
-from relaunch.core.lifecycle import machine_waits, metrics
+from relaunch.core.lifecycle import metrics
 from relaunch.core.machines import ending, table
 from relaunch.core.machines.decision import MachineDecision, set_next_check
 from relaunch.core.machines.machine import Machine
-from relaunch.usecases import advance_job as advancing
 from relaunch_local.simulation.faults import endless_machines
 from simulation.broken_parts import changed, replaced
 from simulation.planted_bugs import PlantedBug
@@ -41,10 +39,6 @@ def _given_up(original: Callable[..., MachineDecision]) -> Callable[..., Machine
         return ending.gone(machine, now, event="terminated") if decision.machine.told_at else decision
 
     return decide
-
-
-def _as_unused(original: Callable[..., ReleaseMachine]) -> Callable[..., ReleaseMachine]:
-    return lambda *given, **named: original(*given, **{**named, "is_unused": True})
 
 
 ENDING_BUGS = (
@@ -79,19 +73,5 @@ ENDING_BUGS = (
         "EC2 has no more machines than allowed",
         20,
         world=_with_endless_machines,
-    ),
-    PlantedBug(
-        "machines-without-a-task-unpaid",
-        "what a machine cost that was never ready is not told",
-        changed(advancing, usd_for_nothing=lambda *_given: 0.0),
-        "a job says what machines without a task cost",
-        20,
-    ),
-    PlantedBug(
-        "machines-with-tasks-paid-twice",
-        "a machine that ran a task is paid for as one that ran none, too",
-        replaced(machine_waits, "ReleaseMachine", _as_unused),
-        "a job says what machines without a task cost",
-        20,
     ),
 )

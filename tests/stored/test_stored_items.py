@@ -29,6 +29,8 @@ FOLDER = Path(__file__).parent
 PREVIOUS = "3ffade99"
 TODAYS: str = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 VERSIONS = sorted(folder.name for folder in FOLDER.iterdir() if (folder / "items.json.gz").exists())
+# What has one of these is a temporary error to the previous release, until a later one has done it.
+_LATER_EFFECTS = {"charge-jobs"}
 # Changes with every write, and the compression.
 _OF_A_WRITE = {"version", "write_id", "packed", "body", "format", "expires_at"}
 
@@ -101,6 +103,7 @@ class TestThePreviousRelease:
     def test_reads_what_todays_code_writes(self, tmp_path: Path) -> None:
         groups = [*groups_of(TODAYS)]
         groups += [after for version in VERSIONS for _, after in all_saved_again(version)]
+        groups = [each for each in groups if not _LATER_EFFECTS & set(_effects_of(each))]
         file = tmp_path / "items.json.gz"
         file.write_bytes(gzip.compress("\n".join(map(json.dumps, groups)).encode(), 1))
 
@@ -109,6 +112,11 @@ class TestThePreviousRelease:
         answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
         assert (answer.returncode, answer.stdout[-4_000:], answer.stderr[-4_000:]) == (0, "", "")
+
+
+def _effects_of(group: Group) -> Iterator[str]:
+    if group["kind"] in {"JOB", "MACHINE"}:
+        yield from (each["kind"] for each in body_of(group["items"][0])["pending"])
 
 
 def _unpack(folder: Path) -> Path:

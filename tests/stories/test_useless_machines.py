@@ -10,7 +10,7 @@ from fakes.builders import make_definition, make_failed_placement
 from fakes.machine_story import MachineStory
 from fakes.story import MINUTE
 from relaunch.adapters.aws.ecs.stop_reports import report_of_task
-from relaunch.core.jobs.cost import cost_so_far
+from relaunch.core.jobs.cost import cost_so_far, machine_cost
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import LaunchOutcome, LaunchRefused
 from relaunch.core.machines.machine import MachineState
@@ -66,7 +66,7 @@ def test_a_job_that_the_cluster_places_nowhere_gets_six_machines_in_a_day():
 
     assert len(story.fleet.requests) == 6
     assert "MemberOf placement constraint unsatisfied." in story.job(job_id).reason
-    assert story.job(job_id).machines.useless_usd > 0
+    assert machine_cost(story.job(job_id), story.now).usd > 0
 
 
 def test_jobs_that_come_later_know_of_an_image_of_which_no_machine_became_ready():
@@ -169,5 +169,5 @@ def test_a_job_says_what_machines_cost_that_were_up_and_refused(what: str):
         story.settle_all()
 
     # Each lived for a minute until its first answer, and is kept for ten at most.
-    minutes = story.job(job_id).machines.useless_usd / len(story.fleet.requests) / 0.40 * 60
+    minutes = machine_cost(story.job(job_id), story.now).usd / len(story.fleet.requests) / 0.40 * 60
     assert 0.9 <= minutes <= 12

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from relaunch.core.jobs.cost import attempt_price, cost_so_far
+from relaunch.core.jobs.cost import attempt_price, cost_so_far, machine_cost
 from relaunch.core.jobs.state import CostBasis
 from relaunch.core.revisions.revision import find_stop_timeout
 from relaunch_cli.terminal import one_line
@@ -26,12 +26,13 @@ from relaunch_cli.views.selection import SelectionOptions, describe_choice, rend
 from relaunch_cli.views.table import PlainTable, key_values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
     from relaunch.core.definitions.ownership import Owner
     from relaunch.core.jobs.attempt import Attempt
     from relaunch.core.jobs.job import Job, TimelineEntry
+    from relaunch.core.jobs.state import MachineCost
     from relaunch.core.lifecycle.wait_explanation import Explanation
     from relaunch.core.triggers.waiting_jobs import WaitingJobs
     from relaunch.ports import EventRecord, JobHistory, StoredSelection
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 # What one attempt usually has.
 _LAST_ENTRIES = 6
+# Less is rounding.
+_LEAST_USD = 0.000_05
 
 
 def render_job(
@@ -64,6 +67,7 @@ def _job_rows(job: Job, explanation: Explanation, now: datetime, owner: Owner | 
         ("Accepted", format_timestamp(job.accepted_at, now)),
         ("Ran", _ran(job, now)),
     ]
+    rows += [(name, Text(cost)) for name, cost in _costs(job, now)]
     if owner:
         rows.insert(3, ("Owner", Text(f"{owner}, applied by {owner.caller}")))
     names = ["Inputs", *[""] * len(job.inputs)]
@@ -81,6 +85,27 @@ def _job_rows(job: Job, explanation: Explanation, now: datetime, owner: Owner | 
 def _ran(job: Job, now: datetime) -> str:
     counts = f"{format_count(job.totals.interruptions, 'interruption')}, {format_count(job.totals.failures, 'failure')}"
     return f"{format_duration(job.run_time(now))}, {counts}{_spent(job, now)}"
+
+
+def _costs(job: Job, now: datetime) -> Iterator[tuple[str, str]]:
+    """Yield what a job pays for machines of our own, and the rest of its cost, which has another rule."""
+    machines = machine_cost(job, now)
+    if machines.usd:
+        yield "Machines", describe_machine_cost(machines)
+    elsewhere = cost_so_far(job, now)[0] - machines.usd
+    if elsewhere > _LEAST_USD:
+        yield "Elsewhere", f"{format_cost(elsewhere)}, the running time of tasks on machines that are not the stack's"
+
+
+def describe_machine_cost(cost: MachineCost) -> str:
+    """Describe what machines of our own cost a job, how much of it without training, and what that saves."""
+    if not cost.usd:
+        return ""
+    saving = cost.saving
+    text = f"{format_cost(cost.usd)}, of which {format_cost(cost.idle_usd)} without training (boot, pull, save, idle)"
+    if saving is None or saving <= 0:
+        return text
+    return f"{text}; {saving:.0%} less than {format_cost(cost.on_demand_usd)} on demand"
 
 
 def _spent(job: Job, now: datetime) -> str:

@@ -56,6 +56,7 @@ from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.checks.absent_agents import AbsentAgentChecks
 from relaunch_local.simulation.checks.agents import AgentChecks
 from relaunch_local.simulation.checks.choices import Choices
+from relaunch_local.simulation.checks.costs import Costs
 from relaunch_local.simulation.checks.deadlines import Deadlines
 from relaunch_local.simulation.checks.devices import NeuronDevices
 from relaunch_local.simulation.checks.endings import Endings
@@ -74,7 +75,6 @@ from relaunch_local.simulation.checks.refusals import Refusals
 from relaunch_local.simulation.checks.stalls import StallChecks
 from relaunch_local.simulation.checks.trace import Trace
 from relaunch_local.simulation.checks.trigger_starts import TriggerStarts
-from relaunch_local.simulation.checks.useless_cost import UselessCost
 from relaunch_local.simulation.checks.useless_machines import UselessMachines
 from relaunch_local.simulation.checks.wait_reasons import WaitReasons
 from relaunch_local.simulation.cluster import ModelSts, make_cluster, make_targets
@@ -188,18 +188,17 @@ class SimulatedAccount(CheckedWrites):
         self.job_events = JobEventChecks(self.clock, self.chance, check, self._hosts, targets)
         self.metrics = MetricChecks(self.runtime, check, self.endings)
         self.stalls = StallChecks(self.clock, self.objects, check)
-        self.useless_cost = UselessCost(
+        self.costs = Costs(
+            self.clock,
             check,
+            machines.hosts,
             machines.bills,
-            limits.machines,
+            machines.machines,
+            self.scenario.machines.settings,
             self.scenario.spot_prices,
             self.scenario.on_demand_usd_per_hour,
-            machines.misled,
             self.facts,
-            machines.first_terminations,
-            self.invariants.tasks,
-            self.useless.tried,
-            machines.claimed,
+            machines.misled,
         )
         self.failed_tasks = FailedTasks(check, self.facts, machines.hosts, machines.terminations)
 

@@ -259,8 +259,7 @@ class SeedRun:
         account.invariants.check("no machine outlives its tasks", not alive, ", ".join(alive))
         account.machines.check_end()
         self.waste = account.useless.check_end()
-        hosts = list(account.machines.hosts.values())
-        account.useless_cost.check_jobs(account.invariants.jobs, hosts, account.useless.tasks_on)
+        account.costs.check_end(account.invariants.jobs)
 
     def _result(self) -> SeedResult:
         account = self.account

@@ -14,6 +14,7 @@ from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.checks.absent_agents import AbsentAgentChecks
 from relaunch_local.simulation.checks.agents import AgentChecks
 from relaunch_local.simulation.checks.choices import Choices
+from relaunch_local.simulation.checks.costs import Costs
 from relaunch_local.simulation.checks.deadlines import Deadlines
 from relaunch_local.simulation.checks.facts import AccountFacts
 from relaunch_local.simulation.checks.free_hour import FreeHour
@@ -53,6 +54,7 @@ class CheckedWrites:
     agents: AgentChecks
     absent_agents: AbsentAgentChecks
     free_hour: FreeHour
+    costs: Costs
     job_events: JobEventChecks
     starts: TriggerStarts
     functions: FunctionChecks
@@ -93,6 +95,7 @@ class CheckedWrites:
         self.agents.machine_saved(before, machine)
         self.absent_agents.machine_saved(before, machine)
         self.free_hour.machine_saved(machine)
+        self.costs.machine_saved(machine)
         self.machine_indexes.note(machine)
         self.machines.machine_saved(machine)
 

@@ -10,9 +10,7 @@ from fakes.machine_story import G5, MachineStory
 from fakes.stored_machines import change
 from fakes.story import MINUTE
 from relaunch.core.jobs.effects import ReleaseMachine
-from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
-from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.machines.events import InstanceState
 from relaunch.core.machines.machine import MachineState
 from relaunch.ports import PermanentError, Termination, TransientError
@@ -186,46 +184,6 @@ def test_a_release_that_comes_twice_changes_nothing(machines):
 
     assert machines.load(machine_id).timeline == before.timeline
     assert machines.count == 1
-
-
-def test_a_job_that_is_cancelled_before_its_task_was_placed_pays_for_its_machine(machines):
-    job_id = machines.start()
-    machine = machines.machine(job_id)
-    machines.clock.advance(3 * MINUTE)
-    cancel_job(job_id, "not today", machines.deps)
-
-    job = machines.job(job_id)
-    assert job.state is JobState.CANCELLED
-    assert job.machines.useless_usd == pytest.approx(3 / 60 * machine.usd_per_hour)
-
-
-def test_a_machine_is_paid_for_once_if_the_save_that_it_is_released_fails(machines):
-    job_id = machines.start()
-    machine = machines.machine(job_id)
-    machines.clock.advance(3 * MINUTE)
-    save_job = machines.jobs.save_job
-    saves = iter((save_job, Mock(side_effect=TransientError("no answer"))))
-
-    def save(decision: Decision) -> Job:
-        return next(saves)(decision)
-
-    machines.jobs.save_job = save
-    with pytest.raises(TransientError):
-        cancel_job(job_id, "not today", machines.deps)
-    machines.jobs.save_job = save_job
-    machines.clock.advance(2 * MINUTE)
-
-    finish_pending(machines.job(job_id), machines.deps)
-
-    assert machines.job(job_id).machines.useless_usd == pytest.approx(3 / 60 * machine.usd_per_hour)
-
-
-def test_a_job_that_trained_on_its_machine_pays_for_its_task_only(machines):
-    job_id = machines.train()
-    machines.clock.advance(3 * MINUTE)
-    machines.end(job_id)
-
-    assert machines.job(job_id).machines.useless_usd == 0.0
 
 
 def test_machines_of_which_ec2_says_nothing_are_looked_at_all_the_same(machines):

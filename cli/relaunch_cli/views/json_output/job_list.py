@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from relaunch.core.jobs.state import CostBasis, JobSummary, NotedProgress, Waiting
+from relaunch.core.jobs.state import CostBasis, JobSummary, MachineCost, NotedProgress, Waiting
 from relaunch_cli.views.json_output.json_time import JsonObject, json_time
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def summary_json(summary: JobSummary, now: datetime) -> JsonObject:
         "run_seconds": summary.run_seconds + running,
         **cost_json(*summary.cost_so_far(now)),
         "progress": noted_json(summary.noted.in_state(summary.state) if summary.noted else None),
+        **machine_cost_json(summary.machine_cost(now)),
         "trigger": summary.trigger,
         "started_by": summary.started_by or summary.trigger,
         "accepted_at": json_time(summary.accepted_at),
@@ -70,3 +71,12 @@ def waiting_json(waiting: Waiting | None) -> JsonObject | None:
 def cost_json(usd: float, basis: CostBasis) -> JsonObject:
     """Return a cost: null if it is not known."""
     return {"cost_usd": None if basis is CostBasis.UNKNOWN else usd, "is_cost_limit": basis is CostBasis.LIMIT}
+
+
+def machine_cost_json(cost: MachineCost) -> JsonObject:
+    """Return the part of a cost that machines of our own are, the part of that without training, and that on demand."""
+    return {
+        "machines_usd": cost.usd,
+        "machines_idle_usd": cost.idle_usd,
+        "machines_on_demand_usd": cost.on_demand_usd,
+    }

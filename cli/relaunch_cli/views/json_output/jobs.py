@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from relaunch.core.jobs.attempt import Attempt
-from relaunch.core.jobs.cost import attempt_price, cost_so_far
+from relaunch.core.jobs.cost import attempt_price, cost_so_far, machine_cost
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.progress import total_steps
 from relaunch.core.jobs.state import CostBasis, JobState
@@ -17,7 +17,7 @@ from relaunch.ports import EventRecord, JobHistory, StoredSelection
 from relaunch_cli.job_checkpoints import JobCheckpoints
 from relaunch_cli.job_machines import NO_MACHINES, JobMachines
 from relaunch_cli.views.job_training import links_of
-from relaunch_cli.views.json_output.job_list import cost_json, waiting_json
+from relaunch_cli.views.json_output.job_list import cost_json, machine_cost_json, waiting_json
 from relaunch_cli.views.json_output.json_time import JsonObject, json_time
 from relaunch_cli.views.json_output.machines import machine_json
 from relaunch_cli.views.json_output.values import stop_timeout_json
@@ -43,6 +43,7 @@ def job_json(job: Job, now: datetime) -> JsonObject:
         "attempts_without_progress": job.progress.attempts_without_progress,
         "run_seconds": job.run_time(now).total_seconds(),
         **cost_json(*cost_so_far(job, now)),
+        **machine_cost_json(machine_cost(job, now)),
         "cancel_requested": job.cancel_requested or None,
         "links": links_of(job),
         "accepted_at": json_time(job.accepted_at),

@@ -66,6 +66,8 @@ def machine_json(machine: Machine) -> JsonObject:
         "zone": chosen.zone if chosen else None,
         "purchase": machine.request.purchase.value,
         "usd_per_hour": machine.usd_per_hour,
+        "beside_usd_per_hour": machine.beside_usd_per_hour,
+        "paid_by": dict(machine.holdings[-1].shares) if machine.holdings else {},
         "is_price_limit": chosen is None,
         "asked_for": [str(override.offering) for override in machine.request.overrides],
         "claims": [_claim_json(claim) for claim in machine.claims],

@@ -42,6 +42,10 @@ class MachineSource(Protocol):
         """Return those of the running instances of which a status check of EC2 fails."""
         ...
 
+    def spot_prices(self, offering: OfferingKey, since: datetime) -> list[tuple[datetime, float]]:
+        """Return the prices in USD per hour of a spot pool since then, and the one in effect then, oldest first."""
+        ...
+
     def list_instances(self) -> Iterator[Sequence[InstanceObservation]]:
         """Yield the instances with the tag of this stack, in pages, except those that are terminated."""
         ...

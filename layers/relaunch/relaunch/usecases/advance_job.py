@@ -22,11 +22,11 @@ from relaunch.core.jobs.effects import (
 from relaunch.core.jobs.job import MACHINES_SLOT, STACK_SLOT, Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
-from relaunch.core.lifecycle.events import HostWarned, JobEvent, UnusedMachinePaid
+from relaunch.core.lifecycle.events import HostWarned, JobEvent
 from relaunch.core.lifecycle.metrics import decision_metrics, stop_metrics
 from relaunch.core.lifecycle.table import decide
 from relaunch.core.machines.events import ClaimReleased, MachineAbandoned
-from relaunch.core.machines.starts import Worth, usd_for_nothing
+from relaunch.core.machines.starts import Worth
 from relaunch.core.offerings.capacity_memory import is_counted, placement_scope, queued
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.spot_runs import change_by_failure, change_by_run
@@ -165,7 +165,7 @@ class JobLifecycle(Lifecycle[Job, JobEvent, Decision]):
             case AdmitWaiting():
                 _admit_waiting(job, deps)
             case RequestMachine() | ReleaseMachine() | AbandonMachine():
-                return _handle_machine(job, effect, deps)
+                _handle_machine(job, effect, deps)
             case LookForWarning():
                 # Either this finds the stored warning, or who handles the warning finds the link, which is stored.
                 at = deps.jobs.load_warning(effect.instance_id)
@@ -276,27 +276,16 @@ def _load_attempt(job_id: str, deps: JobDependencies) -> Attempt | None:
     return job.attempt if job is not None else None
 
 
-def _handle_machine(
-    job: Job, effect: RequestMachine | ReleaseMachine | AbandonMachine, deps: JobDependencies
-) -> UnusedMachinePaid | None:
-    """Do an effect on a machine.
-
-    What one that is released cost without a task of the job is added to the job with the save that this is done: it is
-    released again if that fails, and paid for once.
-    """
+def _handle_machine(job: Job, effect: RequestMachine | ReleaseMachine | AbandonMachine, deps: JobDependencies) -> None:
+    """Do an effect on a machine."""
     if isinstance(effect, RequestMachine):
         deps.machine_queue.request_calls(effect.machine_id)
-        return None
-    if isinstance(effect, AbandonMachine):
+    elif isinstance(effect, AbandonMachine):
         abandoned = MachineAbandoned(job.job_id, effect.reason)
         advance_machine(effect.machine_id, lambda _machine: abandoned, deps)
-        return None
-    released = ClaimReleased(job.job_id, effect.reason, is_unusable=effect.is_unusable, is_unused=effect.is_unused)
-    machine = advance_machine(effect.machine_id, lambda _machine: released, deps)
-    if machine is None or not effect.is_unused:
-        return None
-    usd = usd_for_nothing(machine, job.job_id, deps.clock.now())
-    return UnusedMachinePaid(machine.machine_id, usd) if usd else None
+    else:
+        released = ClaimReleased(job.job_id, effect.reason, is_unusable=effect.is_unusable, is_unused=effect.is_unused)
+        advance_machine(effect.machine_id, lambda _machine: released, deps)
 
 
 def _admit_waiting(job: Job, deps: JobDependencies) -> None:

@@ -12,6 +12,7 @@ from relaunch.core.machines.events import MachineEvent
 from relaunch.core.machines.machine import (
     AdmitJobs,
     AskFleet,
+    ChargeJobs,
     DeregisterNode,
     Ec2Effect,
     ForgetUnready,
@@ -113,7 +114,7 @@ class MachineLifecycle(Lifecycle[Machine, MachineEvent, MachineDecision]):
         """Do an effect; none brings an event about."""
         deps = self.deps
         match effect:
-            case AskFleet() | TerminateInstance() | DeregisterNode():
+            case AskFleet() | TerminateInstance() | DeregisterNode() | ChargeJobs():
                 delay_seconds = effect.delay_seconds if isinstance(effect, AskFleet) else 0
                 deps.machine_queue.request_calls(machine.machine_id, delay_seconds)
             case TellJobs(job_ids):

@@ -15,6 +15,7 @@ from relaunch.core.lifecycle.events import (
 )
 from relaunch.core.lifecycle.moves import decline_at_limit, may_move
 from relaunch.core.lifecycle.restart_policy import describe_bound, next_machine_at
+from relaunch.core.machines.charges import usd_beside
 from relaunch.core.machines.events import ClaimAsked, MachineWarned
 from relaunch.core.machines.machine import (
     Claim,
@@ -25,7 +26,7 @@ from relaunch.core.machines.machine import (
     describe_machine,
     machine_id_of,
 )
-from relaunch.core.machines.request import build_request, needs
+from relaunch.core.machines.request import build_request, needs, on_demand_prices
 from relaunch.core.machines.requesting import request_machine
 from relaunch.core.machines.starts import AT_ONCE, doubted_pools, startable
 from relaunch.core.machines.table import decide
@@ -197,7 +198,18 @@ def _new_claim(
     claim = Claim(job.job_id, attempt_number, needs(job.definition, job.revision, best), now)
     totals = limits.totals(is_handover=is_handover)
     family = job.revision.family
-    decision = request_machine(machine_id, request, claim, now, totals, family=family, known=known)
+    beside = usd_beside(settings.disk_gib, settings.disk_iops, settings.disk_throughput)
+    decision = request_machine(
+        machine_id,
+        request,
+        claim,
+        now,
+        totals,
+        family=family,
+        known=known,
+        beside_usd_per_hour=beside,
+        on_demand=on_demand_prices(request, selection.kept),
+    )
     return MachineClaimed(decision, describe_machine(decision.machine), selection, is_new=True)
 
 

@@ -12,6 +12,7 @@ from relaunch.core.machines.events import (
 )
 from relaunch.core.machines.machine import (
     AskFleet,
+    ChargeJobs,
     Consequence,
     DeregisterNode,
     Machine,
@@ -21,6 +22,7 @@ from relaunch.core.machines.machine import (
 from relaunch.core.machines.requesting import expiry_reason, is_surely_absent, may_send
 from relaunch.ports import FleetDependencies, StaleWriteError, Termination
 from relaunch.usecases.advance_machine import advance_machine, apply_machine_event, finish_effects, save_done
+from relaunch.usecases.charge_jobs import charge_jobs
 
 _OFF = "the stack requests no machines of its own any more"
 _LOOK_SECONDS = 30
@@ -53,7 +55,10 @@ def _end(machine: Machine, deps: FleetDependencies) -> Machine:
                 machine = _note_refused(machine, deps)
         elif isinstance(effect, DeregisterNode):
             deps.targets.ecs.deregister(effect.node)
-    left = tuple(each for each in machine.pending if not isinstance(each, TerminateInstance | DeregisterNode))
+        elif isinstance(effect, ChargeJobs):
+            charge_jobs(machine, deps)
+    done = TerminateInstance | DeregisterNode | ChargeJobs
+    left = tuple(each for each in machine.pending if not isinstance(each, done))
     machine = save_done(machine, left, deps)
     return machine if all(isinstance(each, AskFleet) for each in machine.pending) else finish_effects(machine, deps)
 
@@ -151,7 +156,9 @@ def _note_asked(machine: Machine, deps: FleetDependencies) -> Machine | None:
 def _find(machine: Machine, deps: FleetDependencies) -> InstanceLaunched | None:
     """Return the instance with the tag of the machine as EC2's answer; None if there is none."""
     found = max(deps.fleet.find(machine.machine_id), key=_newest, default=None)
-    return InstanceLaunched(found.instance_id, found.offering) if found and found.offering else None
+    if found is None or found.offering is None:
+        return None
+    return InstanceLaunched(found.instance_id, found.offering, at=found.launched_at)
 
 
 def _newest(seen: InstanceObservation) -> tuple[bool, str]:

@@ -248,5 +248,5 @@ def _is_accounted_for(seen: InstanceObservation, deps: FleetDependencies) -> boo
     if seen.offering is None or machine.instance_id not in (None, seen.instance_id):
         return False
     # EC2's answer was lost, or came after the machine was given up.
-    launched = FleetAnswered(InstanceLaunched(seen.instance_id, seen.offering))
+    launched = FleetAnswered(InstanceLaunched(seen.instance_id, seen.offering, at=seen.launched_at))
     return advance_machine(machine.machine_id, lambda _machine: launched, deps) is not None

@@ -31,13 +31,15 @@ class Ec2Offerings:
         types = request.get("InstanceTypes") or filters.get("instance-type")
         zone = request.get("AvailabilityZone")
         zones = [zone] if zone else filters.get("availability-zone")
+        # The price that holds at StartTime has the time of its change, which was before.
+        first = min(self.region.clock.now(), request.get("StartTime") or self.region.clock.now()) - timedelta(hours=1)
         history: list[JsonObject] = [
             {
                 "AvailabilityZone": price.zone,
                 "InstanceType": price.instance_type,
                 "ProductDescription": _PRODUCT,
                 "SpotPrice": f"{price.price_usd_per_hour:.6f}",
-                "Timestamp": price.since or self.region.clock.now() - timedelta(hours=1),
+                "Timestamp": price.since or first,
             }
             for price in self._in_force(request)
             if admits(types, price.instance_type)

@@ -62,8 +62,6 @@ class MachineInvariants:
     _failed_at: Mapping[str, Sequence[datetime]]
     machines: dict[str, Machine] = field(default_factory=dict)
     """The machines as they were saved last."""
-    claimed: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    """By machine: the jobs that ever claimed it."""
     hosts: dict[str, Instance] = field(default_factory=dict)
     """Every instance that EC2 Fleet launched, those that ended included."""
     bills: dict[str, BillLine] = field(default_factory=dict)
@@ -81,8 +79,6 @@ class MachineInvariants:
     """By machine: when a job was last seen to claim and need it."""
     terminations: dict[str, datetime] = field(default_factory=dict)
     """By instance: when the application last asked EC2 to terminate it."""
-    first_terminations: dict[str, datetime] = field(default_factory=dict)
-    """By instance: when the application first asked EC2 to terminate it."""
     _revived: set[str] = field(default_factory=set)
     """Machines whose instance came to light after they were gone: no limit holds for those."""
     _placed: set[str] = field(default_factory=set)
@@ -107,7 +103,6 @@ class MachineInvariants:
         """Check a machine that was created or saved, after everything that was saved with it."""
         before = self.machines.get(machine.machine_id)
         self.machines[machine.machine_id] = machine
-        self.claimed[machine.machine_id].update(each.job_id for each in machine.claims)
         if self._claimants(machine) or (before is not None and self._claimants(before)):
             self._claimed_at[machine.machine_id] = self._clock.now()
         if machine.warned_at is not None:
@@ -135,7 +130,6 @@ class MachineInvariants:
     def termination_asked(self, instance_id: str) -> None:
         """Check that nobody needs an instance that is about to be terminated."""
         self.terminations[instance_id] = self._clock.now()
-        self.first_terminations.setdefault(instance_id, self._clock.now())
         self.on_termination(instance_id)
         machine = self._machine_of(instance_id)
         is_its = machine is not None and machine.instance_id == instance_id

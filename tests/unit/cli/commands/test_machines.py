@@ -7,7 +7,7 @@ from fakes.builders import NOW, make_offering_key
 from fakes.cli_machines import MachineSession
 from fakes.cli_session import flat, invoke
 from fakes.stored_machines import change, make_claim, make_gone, make_machine, make_override
-from relaunch.core.machines.machine import DeregisterNode, MachineState, MachineTimelineEntry
+from relaunch.core.machines.machine import DeregisterNode, Holding, MachineState, MachineTimelineEntry
 
 ID = "m-0123456789abcdef01234567"
 
@@ -120,10 +120,15 @@ def test_no_more_machines_are_read_than_the_limit(relaunch, session):
 def test_json_has_claims_times_and_what_was_asked_for(relaunch, session):
     save(session, make_machine("m-new"))
     session.clock.advance(1)
-    save(session, ready(launched_at=NOW, warned_at=NOW))
+    paid = {"holdings": (Holding(NOW, {"resnet-1": 1.0}),), "beside_usd_per_hour": 0.02}
+    save(session, ready(launched_at=NOW, warned_at=NOW, **paid))
 
     document = relaunch("machines", "--json").document
 
+    assert [(each["paid_by"], each["beside_usd_per_hour"]) for each in document["machines"]] == [
+        ({"resnet-1": 1.0}, 0.02),
+        ({}, 0.0),
+    ]
     assert document["totals"] == {"machines": 2, "usd_per_hour": 0.8}
     used, new = document["machines"]
     assert (used["instance_type"], used["zone"], used["is_price_limit"]) == ("g6e.48xlarge", "us-east-1a", False)

@@ -1,6 +1,7 @@
 """show."""
 
 import io
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -8,7 +9,9 @@ from rich.console import Console
 
 from fakes.builders import NOW, make_definition, make_offering, make_running_attempt, make_running_job
 from relaunch.core.definitions.definition import InputRule
+from relaunch.core.jobs.charges import Charges
 from relaunch.core.jobs.state import JobState
+from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.explanation import explain
 from relaunch.ports import JobHistory
 from relaunch.usecases.launch_attempt import launch_attempt
@@ -149,3 +152,22 @@ def test_the_owner_of_the_definition_is_shown_as_it_is_now(relaunch, session):
     }
     assert "Owner" not in removed
     assert relaunch("show", job_id, "--json").document["definition_owner"] is None
+
+
+def test_what_machines_of_the_stack_cost_is_shown_with_the_part_without_training_and_the_saving(relaunch, session):
+    job_id = run_at(session, price_usd_per_hour=0.5)
+    job = session.deps.jobs.load_job(job_id)
+    charges = Charges(machines_usd=3.0, on_demand_usd=4.0, own_tasks_usd=0.2, trained_usd=1.0)
+    session.deps.jobs.save_job(Decision(replace(job, charges=charges)))
+
+    text = " ".join(relaunch("show", job_id).stdout.split())
+    rows = [relaunch("show", job_id, "--json").document, relaunch("ps", "--all", "--json").document["jobs"][0]]
+
+    assert "Machines $3.00, of which $2.00 without training (boot, pull, save, idle); 25% less than $4.00" in text
+    assert "Elsewhere $0.30, the running time of tasks on machines that are not the stack's" in text
+    for row in rows:
+        assert row["cost_usd"] == pytest.approx(3.3)
+        assert (row["machines_usd"], row["machines_idle_usd"], row["machines_on_demand_usd"]) == (3.0, 2.0, 4.0)
+    unknown = replace(charges, on_demand_usd=0.0)
+    session.deps.jobs.save_job(Decision(replace(session.deps.jobs.load_job(job_id), charges=unknown)))
+    assert "on demand" not in relaunch("show", job_id).stdout

@@ -32,6 +32,7 @@ from relaunch.core.lifecycle import events
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD
 from relaunch.core.lifecycle.table import decide
+from relaunch.core.machines.charges import Charge
 from relaunch.core.machines.decision import MachineTotals
 from relaunch.core.machines.limits import MachineLimits, TaskStop
 from relaunch.core.machines.machine import Consequence
@@ -270,7 +271,7 @@ EVENTS: Mapping[str, events.JobEvent] = {
     "move-declined": events.MoveDeclined("leaving on-demand for spot does not pay", None),
     "noted": events.ProgressNoted(NotedProgress(120, NOW, 1)),
     "machine-limit": events.MachineLimitReached("machines"),
-    "machine-paid": events.UnusedMachinePaid("m-1", 0.25),
+    "machine-paid": events.MachineCharged(Charge("m-1", 0.25)),
     "claimed-too-late": _machine_claimed(),
     "chosen-too-late": events.OfferingChosen(make_offering(), make_selection(), None),
 }

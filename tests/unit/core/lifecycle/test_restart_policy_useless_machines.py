@@ -202,7 +202,8 @@ def test_what_a_machine_cost_and_what_else_an_effect_brought_about_are_one_decis
 
     alone = decide(SITUATIONS["pl"], warned, SOON, LIMITS)
     assert both.timeline == alone.timeline != ()
-    paid_for = replace(alone.job, machines=replace(alone.job.machines, useless_usd=0.25), outbox=both.job.outbox)
+    paid_for = replace(alone.job, charges=both.job.charges, outbox=both.job.outbox)
+    assert both.job.charges.machines_usd == 0.25
     assert both.job == paid_for
     assert [each.state for each in both.job.outbox.unsent] == [alone.job.state]
 

@@ -18,7 +18,7 @@ from relaunch.core.definitions.accelerator import (
 )
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import NOTHING, FleetOverride, FleetRequest, Resources
-from relaunch.core.machines.request import MAX_OVERRIDES, build_request, capacity_of, needs
+from relaunch.core.machines.request import MAX_OVERRIDES, build_request, capacity_of, needs, on_demand_prices
 from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
 from relaunch.core.offerings.instance_types import AmiKind, InstanceType, ami_kind
 from relaunch.core.offerings.offering import Offering
@@ -388,3 +388,13 @@ def test_a_request_is_for_what_selection_kept_and_always_the_same(definition, re
         assert taken.cpu_units > 0
         assert each.capacity.holds(taken)
         assert not NOTHING.holds(taken)
+
+
+def test_the_on_demand_prices_of_a_request_are_those_of_its_types_that_are_known() -> None:
+    request = requested(own())
+    assert request is not None
+    kept = [replace(own(), on_demand_usd_per_hour=1.006), replace(own(), on_demand_usd_per_hour=None)]
+    other = replace(own(), instance_type=replace(own().instance_type, name="g6.xlarge"), on_demand_usd_per_hour=0.8)
+
+    assert on_demand_prices(request, [*kept, other]) == {own().instance_type.name: 1.006}
+    assert on_demand_prices(request, kept[1:]) == {}

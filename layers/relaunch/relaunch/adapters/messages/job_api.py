@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from relaunch.adapters.validation import describe_errors
-from relaunch.core.jobs.cost import cost_so_far
+from relaunch.core.jobs.cost import cost_so_far, machine_cost
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import CostBasis, JobState, NotedProgress
 from relaunch.ports import PermanentError
@@ -148,10 +148,16 @@ class JobDescription(BaseModel):
     failures: int = Field(ge=0)
     cost_usd: float | None = Field(
         ge=0,
-        description="The cost of the attempts so far, the running one included; null if one has an unknown price.",
+        description="The cost so far: machines of the stack's own from launch to end, and the running time of attempts "
+        "elsewhere; null if one has an unknown price.",
     )
     is_cost_limit: bool = Field(
         description="Whether the cost is an upper limit: an attempt is or was on spot at a price that EC2 did not tell."
+    )
+    machines_usd: float = Field(0.0, ge=0, description="The part of the cost that machines of the stack's own are.")
+    machines_idle_usd: float = Field(0.0, ge=0, description="The part of `machines_usd` while no attempt ran.")
+    machines_on_demand_usd: float = Field(
+        0.0, ge=0, description="What the same machines would have cost on demand over the same time."
     )
     progress: Progress | None = Field(description="Null of a job of which no checkpoint was seen.")
 
@@ -208,6 +214,7 @@ def describe_job(job: Job, now: datetime) -> dict[str, Any]:
     """Return a job as in a response, JSON-serializable."""
     attempt = job.attempt
     (usd, basis) = cost_so_far(job, now)
+    machines = machine_cost(job, now)
     return JobDescription(
         job_id=job.job_id,
         definition=job.definition.name,
@@ -224,6 +231,9 @@ def describe_job(job: Job, now: datetime) -> dict[str, Any]:
         failures=job.totals.failures,
         cost_usd=None if basis is CostBasis.UNKNOWN else round(usd, 4),
         is_cost_limit=basis is CostBasis.LIMIT,
+        machines_usd=round(machines.usd, 4),
+        machines_idle_usd=round(machines.idle_usd, 4),
+        machines_on_demand_usd=round(machines.on_demand_usd, 4),
         progress=_describe_progress(job.noted.in_state(job.state)) if job.noted else None,
     ).model_dump(mode="json")
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.progress import describe_lack_of_progress
-from relaunch.core.jobs.state import CostBasis, JobSummary, RunningTask
+from relaunch.core.jobs.state import CostBasis, JobSummary, MachineCost, RunningTask
 from relaunch.core.records import dataclass
 
 
@@ -42,18 +42,31 @@ def running_task(job: Job) -> RunningTask | None:
     if attempt is None or attempt.started_at is None or attempt.stop is not None:
         return None
     price = attempt_price(attempt)
-    return RunningTask(attempt.started_at, price.usd_per_hour, price.basis)
+    return RunningTask(attempt.started_at, price.usd_per_hour, price.basis, _charged_machine(job, attempt))
+
+
+def _charged_machine(job: Job, attempt: Attempt) -> str:
+    """Return the machine of our own on which an attempt runs, if it is charged to the job; else nothing."""
+    machine_id = attempt.placement.machine_id
+    return machine_id if job.charges.open_of(machine_id) is not None else ""
 
 
 def cost_so_far(job: Job | JobSummary, now: datetime) -> tuple[float, CostBasis]:
-    """Return what a job has cost in USD, and what that rests on.
+    """Return what a job has cost in USD, and what that rests on (JobSummary.cost_so_far).
 
-    That is its tasks, and the machines that were requested for it and never ran one, from launch to end. A task whose
-    program has ended costs no more until its end is counted; of a summary, which does not say so, it does.
+    A task elsewhere whose program has ended costs no more until its end is counted; of a summary, which does not say
+    so, it does.
     """
-    if isinstance(job, Job) and job.attempt is not None and job.attempt.program_ended_at is not None:
+    summary = job if isinstance(job, JobSummary) else summarize_job(job)
+    is_elsewhere = summary.running is not None and not summary.running.machine_id
+    if isinstance(job, Job) and job.attempt is not None and job.attempt.program_ended_at is not None and is_elsewhere:
         now = min(now, job.attempt.program_ended_at)
-    return (job if isinstance(job, JobSummary) else summarize_job(job)).cost_so_far(now)
+    return summary.cost_so_far(now)
+
+
+def machine_cost(job: Job | JobSummary, now: datetime) -> MachineCost:
+    """Return what machines of our own have cost a job until now."""
+    return (job if isinstance(job, JobSummary) else summarize_job(job)).machine_cost(now)
 
 
 def summarize_job(job: Job) -> JobSummary:
@@ -74,11 +87,16 @@ def summarize_job(job: Job) -> JobSummary:
         cost_usd=job.totals.cost_usd,
         trigger=job.trigger.summary,
         ended_at=job.ended_at,
-        cost_basis=job.totals.cost_basis,
+        cost_basis=job.totals.cost_basis.plus(job.charges.basis),
         machine_id=job.machine_id,
         running=running_task(job),
         state_since=job.state_since,
         started_by=job.trigger.short or job.trigger.summary,
         useless_machines_usd=job.machines.useless_usd,
+        machines_usd=job.charges.machines_usd,
+        machines_on_demand_usd=job.charges.on_demand_usd,
+        own_tasks_usd=job.charges.own_tasks_usd,
+        trained_usd=job.charges.trained_usd,
+        open_charges=job.charges.open,
         noted=job.noted,
     )

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.attempt import Attempt, AttemptKey, PlacementState
 from relaunch.core.jobs.changes import Outbox
+from relaunch.core.jobs.charges import Charges
 from relaunch.core.jobs.effects import Effect
 from relaunch.core.jobs.groups import GroupPlace
 from relaunch.core.jobs.state import (
@@ -97,7 +98,7 @@ class MachineUse:
     That bounds how many it gets in a day (core.lifecycle.restart_policy).
     """
     useless_usd: float = 0.0
-    """What those cost that were requested for it and never ran a task of it."""
+    """What those cost that were requested for it and never ran a task of it, if an earlier release ended them."""
     asked_at: datetime | None = None
     """Since when it waited for the machine of its current placement; None if it did not."""
     ran_on: str = ""
@@ -206,6 +207,7 @@ class Job:
     machine_id: str = ""
     """The machine of our own that it claims for its next placement."""
     machines: MachineUse = MachineUse()
+    charges: Charges = Charges()
     refusals: Mapping[RefusedCall, Refusal] = field(default_factory=dict, hash=False)
     """The calls that were refused, since it last had a task, for what somebody has to grant or mend.
 

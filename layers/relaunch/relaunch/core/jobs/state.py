@@ -100,11 +100,51 @@ class CostBasis(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunningTask:
-    """Since when a task runs, at which price, and what that rests on."""
+    """Since when a task runs, at which price, and what that rests on.
+
+    `machine_id` is the machine of our own that it runs on and that is charged to the job, empty for none.
+    """
 
     since: datetime
     usd_per_hour: float
     basis: CostBasis = CostBasis.PRICE
+    machine_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCharge:
+    """What a machine of our own, which is not gone yet, has cost a job by `at`, and costs it per hour until `until`.
+
+    `until` is when the job left it, None while it has it. `usage_usd_per_hour` is without its volume and its address.
+    How the price and the share of the job change later is known once the machine is gone.
+    """
+
+    machine_id: str
+    at: datetime
+    usd: float
+    on_demand_usd: float
+    usd_per_hour: float
+    on_demand_usd_per_hour: float
+    usage_usd_per_hour: float
+    until: datetime | None = None
+
+    def hours(self, now: datetime) -> float:
+        """Return for how many hours it has cost since `at`."""
+        return max((min(now, self.until or now) - self.at).total_seconds(), 0.0) / 3600
+
+
+@dataclass(frozen=True, slots=True)
+class MachineCost:
+    """What machines of our own cost a job: all of it, the part without training, and all of it on demand; in USD."""
+
+    usd: float
+    idle_usd: float
+    on_demand_usd: float
+
+    @property
+    def saving(self) -> float | None:
+        """Return the saving against on-demand as a fraction of it; None where it is not known."""
+        return 1 - self.usd / self.on_demand_usd if self.on_demand_usd else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +176,13 @@ class NotedProgress:
 class JobSummary:
     """What `relaunch ps` shows of a job; `run_seconds` and `cost_usd` are without the running task.
 
-    `useless_machines_usd` is what machines cost that were requested for it and never ran a task. `machine_id` is the
-    machine of our own that it waits for, or that its next task is to run on. `running` is None of a job without a
-    running task, and of one that was stored before it was kept. `started_by` is `trigger` in a few words. `noted` is
-    how far its training was at the last look.
+    `useless_machines_usd` is what machines cost that were requested for it and never ran a task, of those that an
+    earlier release requested. `machine_id` is the machine of our own that it waits for, or that its next task is to run
+    on. `running` is None of a job without a running task, and of one that was stored before it was kept. `started_by`
+    is `trigger` in a few words.
+    `machines_usd` is what machines of our own cost it that are gone, `machines_on_demand_usd` that on demand,
+    `open_charges` are those that are not; `own_tasks_usd` is the part of `cost_usd` that these contain, `trained_usd`
+    the part of them while its tasks ran. `noted` is how far its training was at the last look.
     """
 
     job_id: str
@@ -162,16 +205,39 @@ class JobSummary:
     state_since: datetime | None = None
     started_by: str = ""
     useless_machines_usd: float = 0.0
+    machines_usd: float = 0.0
+    machines_on_demand_usd: float = 0.0
+    own_tasks_usd: float = 0.0
+    trained_usd: float = 0.0
+    open_charges: tuple[OpenCharge, ...] = ()
     noted: NotedProgress | None = None
 
     def cost_so_far(self, now: datetime) -> tuple[float, CostBasis]:
-        """Return what the job has cost in USD, and what that rests on: its tasks, and the machines that never ran one.
+        """Return what the job has cost in USD, and what that rests on.
 
-        A task whose program has ended costs more until its end is counted, which a summary does not say.
+        That is its machines of our own, from launch to end, and the running time of its tasks elsewhere. A task whose
+        program has ended costs more until its end is counted, which a summary does not say.
         """
-        ended_usd = self.cost_usd + self.useless_machines_usd
+        elsewhere_usd = self.cost_usd - self.own_tasks_usd + self.useless_machines_usd
+        usd = max(elsewhere_usd, 0.0) + self.machine_cost(now).usd
         if self.running is None:
-            return ended_usd, self.cost_basis
+            return usd, self.cost_basis
+        if self.running.machine_id:
+            return usd, self.cost_basis.plus(self.running.basis)
+        return usd + self._running_hours(now) * self.running.usd_per_hour, self.cost_basis.plus(self.running.basis)
+
+    def machine_cost(self, now: datetime) -> MachineCost:
+        """Return what machines of our own have cost the job until now."""
+        opened = [(each, each.hours(now)) for each in self.open_charges]
+        usd = self.machines_usd + sum(each.usd + hours * each.usd_per_hour for each, hours in opened)
+        on_demand = sum(each.on_demand_usd + hours * each.on_demand_usd_per_hour for each, hours in opened)
+        trained = self.trained_usd
+        if self.running is not None and self.running.machine_id:
+            of_its = (each for each in self.open_charges if each.machine_id == self.running.machine_id)
+            trained += self._running_hours(now) * sum(each.usage_usd_per_hour for each in of_its)
+        return MachineCost(usd, max(usd - trained, 0.0), self.machines_on_demand_usd + on_demand)
+
+    def _running_hours(self, now: datetime) -> float:
         # ECS's clock may be ahead.
-        hours = max((now - self.running.since).total_seconds(), 0.0) / 3600
-        return ended_usd + hours * self.running.usd_per_hour, self.cost_basis.plus(self.running.basis)
+        since = self.running.since if self.running is not None else now
+        return max((now - since).total_seconds(), 0.0) / 3600

@@ -7,6 +7,7 @@ from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.state import NotedProgress, WaitReason
 from relaunch.core.launches.derived_revision import PreparedRevision
 from relaunch.core.launches.launch import HostObservation, LaunchOutcome, Node, TaskObservation
+from relaunch.core.machines.charges import Charge
 from relaunch.core.machines.decision import MachineDecision
 from relaunch.core.machines.machine import Consequence, Machine
 from relaunch.core.offerings.offering import Offering
@@ -156,11 +157,10 @@ class MachineLimitReached:
 
 
 @dataclass(frozen=True, slots=True)
-class UnusedMachinePaid:
-    """A machine that was requested for the job was released without a task of it: `usd` is what it has cost."""
+class MachineCharged:
+    """A machine of our own is gone, and this is what the job pays of it."""
 
-    machine_id: str
-    usd: float
+    charge: Charge
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +288,7 @@ JobEvent = (
     | NextMachineReady
     | MoveDeclined
     | MachineLimitReached
-    | UnusedMachinePaid
+    | MachineCharged
     | SlotDenied
     | LaunchRepeated
     | LaunchAnswered

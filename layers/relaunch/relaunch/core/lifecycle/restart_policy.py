@@ -28,7 +28,7 @@ from relaunch.core.jobs.overheads import between_checkpoints
 from relaunch.core.jobs.progress import SavedCheckpoint, resumed_step
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT, Decision, end, move, set_next_check
-from relaunch.core.lifecycle.events import CheckpointsRead, UnusedMachinePaid
+from relaunch.core.lifecycle.events import CheckpointsRead
 from relaunch.core.lifecycle.long_waits import describe_end, wait_of
 from relaunch.core.offerings.capacity_memory import placement_scope
 from relaunch.core.records import dataclass
@@ -237,11 +237,6 @@ DAY = timedelta(hours=24)
 def with_useless_machine(job: Job, now: datetime) -> Job:
     """Return the job with another machine that was of no use to it, which it lost just now."""
     return replace(job, machines=replace(job.machines, useless_at=(*job.machines.useless_at, now)[-MOST_IN_A_DAY:]))
-
-
-def add_unused_machine(job: Job, event: UnusedMachinePaid, _now: datetime, _limits: StackLimits) -> Decision:
-    """Add what a machine cost that never ran a task of the job."""
-    return Decision(replace(job, machines=replace(job.machines, useless_usd=job.machines.useless_usd + event.usd)))
 
 
 def useless_for_all(job: Job, machine_id: str, reason: str, now: datetime) -> RememberCapacity:

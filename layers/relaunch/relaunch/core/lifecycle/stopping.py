@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.attempt import Attempt, IntentKind, PlacementState, Stop, StopIntent, StopKind
+from relaunch.core.jobs.charges import Charges
 from relaunch.core.jobs.cost import attempt_price
 from relaunch.core.jobs.effects import CountRun, Effect, RememberCapacity, RequestLaunch
 from relaunch.core.jobs.job import FailedStart, Job
@@ -227,6 +228,7 @@ def _account(job: Job, stop: Stop) -> Job:
     ran = _ran_seconds(attempt, stop)
     has_run = attempt.started_at is not None
     price = attempt_price(attempt)
+    is_charged = job.charges.open_of(attempt.placement.machine_id) is not None
     attempt = replace(
         attempt,
         stop=stop,
@@ -247,13 +249,27 @@ def _account(job: Job, stop: Stop) -> Job:
             job.totals,
             run_seconds=job.totals.run_seconds + ran,
             cost_usd=job.totals.cost_usd + ran / 3600 * price.usd_per_hour,
-            cost_basis=job.totals.cost_basis.plus(price.basis) if ran else job.totals.cost_basis,
+            # What a machine of our own costs is known once it is gone.
+            cost_basis=job.totals.cost_basis.plus(price.basis) if ran and not is_charged else job.totals.cost_basis,
             first_started_at=job.totals.first_started_at or attempt.started_at,
             failures=job.totals.failures + is_failure(stop.kind),
             interruptions=job.totals.interruptions + is_interruption(stop.kind),
         ),
         machines=replace(job.machines, ran_on=attempt.placement.machine_id) if has_run else job.machines,
+        charges=_with_training(job, ran, price.usd_per_hour),
         interrupted_at=job.interrupted_at or _interrupted_at(attempt, stop),
+    )
+
+
+def _with_training(job: Job, ran: float, usd_per_hour: float) -> Charges:
+    """Return the charges with what a task cost that ended, if it ran on a machine that is charged."""
+    charge = job.charges.open_of(job.current_attempt.placement.machine_id)
+    if charge is None:
+        return job.charges
+    return replace(
+        job.charges,
+        own_tasks_usd=job.charges.own_tasks_usd + ran / 3600 * usd_per_hour,
+        trained_usd=job.charges.trained_usd + ran / 3600 * charge.usage_usd_per_hour,
     )
 
 

@@ -11,6 +11,7 @@ from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import TaskPhase
 from relaunch.core.lifecycle import (
+    charging,
     launching,
     machine_waits,
     moves,
@@ -21,6 +22,7 @@ from relaunch.core.lifecycle import (
     unconfirmed_stops,
     waiting,
 )
+from relaunch.core.lifecycle.charging import with_open_charges
 from relaunch.core.lifecycle.decision import Decision, ignore, with_poll, with_unlink
 from relaunch.core.lifecycle.events import (
     CancelAsked,
@@ -35,6 +37,7 @@ from relaunch.core.lifecycle.events import (
     LaunchNotGranted,
     LaunchRepeated,
     MachineAwaited,
+    MachineCharged,
     MachineClaimed,
     MachineLimitReached,
     MachineLost,
@@ -48,7 +51,6 @@ from relaunch.core.lifecycle.events import (
     TaskMissing,
     TaskSeen,
     TimePassed,
-    UnusedMachinePaid,
 )
 from relaunch.core.lifecycle.groups import with_group
 from relaunch.core.lifecycle.job_changes import with_change
@@ -258,16 +260,16 @@ TABLE = make_rows(
     ("L", TimePassed, is_placed, launching.wake_placed, "LSWft"),
     ("R", TimePassed, always, running.wake_running, "RSWft"),
     ("S", TimePassed, always, unconfirmed_stops.wake_stopping, "SWdfct"),
-    ("WLRSdfct", UnusedMachinePaid, always, restart_policy.add_unused_machine, ""),
+    ("WLRSdfct", MachineCharged, always, charging.add_charge, ""),
     ("WLRSdfct", TaskSeen, orphans.is_orphaned, orphans.stop_orphaned_task, ""),
     ("WLRSdfct", LaunchAnswered, orphans.places_orphan, orphans.stop_placed_orphan, ""),
 )
 
 
-COMPLETIONS = (with_releases, with_group, with_unlink, with_poll, with_bound, with_change)
-"""What holds after every action: a job claims no machine that it does not need, holds its concurrency group from its
-first placement to its end, is linked to no instance that it left, is due in time to be looked at, and to be told of,
-and has an event to send if it changed for those who watch it."""
+COMPLETIONS = (with_releases, with_open_charges, with_group, with_unlink, with_poll, with_bound, with_change)
+"""What holds after every action: a job claims no machine that it does not need, knows what it pays for those that it
+has, holds its concurrency group from its first placement to its end, is linked to no instance that it left, is due in
+time to be looked at, and to be told of, and has an event to send if it changed for those who watch it."""
 
 
 def decide(job: Job, event: JobEvent, now: datetime, limits: StackLimits) -> Decision:

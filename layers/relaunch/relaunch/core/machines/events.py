@@ -36,11 +36,15 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class InstanceLaunched:
-    """EC2 launched the instance; other overrides may have been refused on the way."""
+    """EC2 launched the instance; other overrides may have been refused on the way.
+
+    `at` is when, by EC2's word; None: just now.
+    """
 
     instance_id: str
     offering: OfferingKey
     refusals: tuple[Refusal, ...] = ()
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,6 +124,14 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Holding:
+    """Which part of a machine each job pays from `since` on, until the next holding (core.machines.charges)."""
+
+    since: datetime
+    shares: Mapping[str, float] = field(hash=False)
+
+
+@dataclass(frozen=True, slots=True)
 class FleetOverride:
     """One instance type in one zone that CreateFleet may launch; EC2 takes each pair only once in a request.
 
@@ -213,6 +221,13 @@ class DeregisterNode:
 
 
 @dataclass(frozen=True, slots=True)
+class ChargeJobs:
+    """Charge the machine, which is gone, to the jobs that it was there for (core.machines.charges)."""
+
+    kind: Literal["charge-jobs"] = "charge-jobs"
+
+
+@dataclass(frozen=True, slots=True)
 class RememberFailures:
     """Let all jobs avoid the offerings of these failures (core.offerings.capacity_memory)."""
 
@@ -238,7 +253,7 @@ class ForgetUnready:
     kind: Literal["forget-unready"] = "forget-unready"
 
 
-Ec2Effect = AskFleet | TerminateInstance | DeregisterNode
+Ec2Effect = AskFleet | TerminateInstance | DeregisterNode | ChargeJobs
 """Effects that need the permissions of the consumer of the `machines` queue."""
 MachineEffect = Ec2Effect | TellJobs | AdmitJobs | RememberFailures | RememberLaunch | ForgetUnready
 """What to do after a save; all may be repeated. `kind` is the discriminator in stored machines."""
@@ -271,6 +286,8 @@ class Machine:
     `family` is the task definition family of the tasks that it was requested for. `boot` is what the machine reports of
     its boot, as it registered it (core.lifecycle.start_stages); empty for nothing.
     `told_at` is when the last alert said that EC2 does not end the instance.
+    `holdings` are who pays it, None of one that an earlier release requested; `paid_since` is when EC2 launched it,
+    `beside_usd_per_hour` what its volume and its address cost, `on_demand` the known on-demand prices of the types.
     `timeline` has the latest entries. `version` is the version of the item, on which every write is conditional;
     `wake_at` is set until the machine is gone.
     """
@@ -307,6 +324,10 @@ class Machine:
     family: str = ""
     told_at: datetime | None = None
     boot: str = ""
+    holdings: tuple[Holding, ...] | None = None
+    paid_since: datetime | None = None
+    beside_usd_per_hour: float = 0.0
+    on_demand: Mapping[str, float] = field(default_factory=dict, hash=False)
     version: int = 0
 
     @property

@@ -75,6 +75,13 @@ def build_request(  # noqa: PLR0913 - all that a request is made of
     )
 
 
+def on_demand_prices(request: FleetRequest, kept: Iterable[Offering]) -> dict[str, float]:
+    """Return the on-demand prices of the instance types of a request, as far as they are known."""
+    names = {each.offering.instance_type for each in request.overrides}
+    of_kept = ((each.instance_type.name, each.on_demand_usd_per_hour) for each in kept)
+    return {name: usd for name, usd in of_kept if usd and name in names}
+
+
 def capacity_of(machine: InstanceType) -> Resources:
     """Return what the ECS agent registers of an instance type, as far as is known before it does."""
     return Resources(

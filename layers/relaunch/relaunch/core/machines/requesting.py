@@ -4,11 +4,13 @@ Each is a pure function of (machine, event, now, limits) and returns the decisio
 """
 
 import zlib
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.machines.charges import first_holdings
 from relaunch.core.machines.decision import MachineDecision, MachineTotals, micro_usd, move, set_next_check
 from relaunch.core.machines.ending import gone, terminate
 from relaunch.core.machines.events import (
@@ -69,13 +71,27 @@ def request_machine(  # noqa: PLR0913 - what it is requested for, and what else 
     *,
     family: str = "",
     known: StartsByCause = MappingProxyType({}),
+    beside_usd_per_hour: float = 0.0,
+    on_demand: Mapping[str, float] = MappingProxyType({}),
 ) -> MachineDecision:
     """Return the decision that creates a machine with the claim of the job that needs it.
 
     `family` is the task definition family of its task; `known` are the machines that start, by cause.
+    `beside_usd_per_hour` is what its volume and its address cost, `on_demand` the known on-demand prices of its types.
     """
     price = request.usd_per_hour
-    machine = Machine(machine_id, request, now, claims=(claim,), usd_per_hour=price, state_since=now, family=family)
+    machine = Machine(
+        machine_id,
+        request,
+        now,
+        claims=(claim,),
+        usd_per_hour=price,
+        state_since=now,
+        family=family,
+        holdings=first_holdings(claim, now),
+        beside_usd_per_hour=beside_usd_per_hour,
+        on_demand=dict(on_demand),
+    )
     names = sorted({each.offering.instance_type for each in request.overrides})
     zones = sorted({each.offering.zone or "" for each in request.overrides})
     within = f" from {request.reservation}" if request.reservation else ""
@@ -141,6 +157,7 @@ def _launched(machine: Machine, answer: InstanceLaunched, now: datetime, limits:
         instance_id=answer.instance_id,
         offering=answer.offering,
         launched_at=now,
+        paid_since=min(answer.at or now, now),
         usd_per_hour=usd_per_hour,
         uncertain_since=None,
     )
@@ -176,7 +193,13 @@ def launched_after_all(
     answer = _as_asked(machine, answer)
     # EC2 may show an instance as running for a while after it said that it is terminated, or that it knows none.
     launched_at = machine.launched_at if machine.instance_id == answer.instance_id else None
-    found = replace(machine, instance_id=answer.instance_id, offering=answer.offering, launched_at=launched_at or now)
+    found = replace(
+        machine,
+        instance_id=answer.instance_id,
+        offering=answer.offering,
+        launched_at=launched_at or now,
+        paid_since=machine.paid_since if launched_at else min(answer.at or now, now),
+    )
     decision = terminate(found, now, event="launched late", detail=answer.instance_id)
     return replace(decision, added=MachineTotals(1, micro_usd(found.usd_per_hour)))
 

@@ -25,7 +25,8 @@ class MachineSettings:
 
     `stack` is its name, which is the value of the tag that its machines have; `queue_url` is the `machines` queue. Both
     are there also while machines are off. `subnets` has one subnet for each zone, because EC2 Fleet refuses a request
-    with two overrides of one instance type in one zone. `disk_gib` is the root volume of the launch templates.
+    with two overrides of one instance type in one zone. `disk_gib` is the root volume of the launch templates, which
+    has these operations and MiB per second: those of machines.yaml by default, for nobody says others.
     `reservation_ids` are the capacity reservations that machines may be launched into. `tags` are the account's own,
     which machines, their volumes and their fleets get beside those of Relaunch.
     """
@@ -36,6 +37,8 @@ class MachineSettings:
     launch_templates: Mapping[AmiKind, LaunchTemplate] = field(default_factory=dict)
     instance_role_arn: str = ""
     disk_gib: int = 0
+    disk_iops: int = 3_000
+    disk_throughput: int = 250
     reservation_ids: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
 

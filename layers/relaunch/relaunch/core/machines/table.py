@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from relaunch.core.machines import absent_agents, ending, living, requesting
+from relaunch.core.machines.charges import with_holdings
 from relaunch.core.machines.decision import MachineDecision, ignore
 from relaunch.core.machines.events import (
     AgentSeen,
@@ -25,7 +26,7 @@ from relaunch.core.machines.events import (
     RequestExpired,
 )
 from relaunch.core.machines.limits import MachineLimits
-from relaunch.core.machines.machine import AskFleet, Machine, MachineEffect, MachineState, TerminateInstance
+from relaunch.core.machines.machine import AskFleet, ChargeJobs, Machine, MachineEffect, MachineState, TerminateInstance
 from relaunch.core.transitions.table import always, decide_by, make_rows
 
 
@@ -147,12 +148,14 @@ def _is_left(effect: MachineEffect, after: Machine, event: MachineEvent) -> bool
             return after.state is MachineState.REQUESTED and not isinstance(event, FleetAsked | FleetAnswered)
         case TerminateInstance():
             return after.state is MachineState.ENDING and not isinstance(event, MachineWarned)
+        case ChargeJobs():
+            return after.state is MachineState.GONE
         case _:
             return True
 
 
-COMPLETIONS = (with_pending,)
-"""What holds after every action: no effect is lost."""
+COMPLETIONS = (with_pending, with_holdings)
+"""What holds after every action: no effect is lost, and it is known who pays the machine."""
 
 
 def decide(machine: Machine, event: MachineEvent, now: datetime, limits: MachineLimits) -> MachineDecision:

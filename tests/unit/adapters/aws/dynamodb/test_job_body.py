@@ -7,6 +7,7 @@ from datetime import timedelta
 from fakes.builders import NOW, make_capacity_failure, make_job
 from relaunch.adapters.aws.dynamodb.job_body import STORED_NAMES, read_job_body, write_job_body
 from relaunch.core.jobs.changes import ChangedPart, ChangeMachine, JobChange, Outbox
+from relaunch.core.jobs.charges import Charges
 from relaunch.core.jobs.groups import GroupPlace
 from relaunch.core.jobs.job import (
     FailedStart,
@@ -19,7 +20,8 @@ from relaunch.core.jobs.job import (
     Totals,
     WaitTimes,
 )
-from relaunch.core.jobs.state import CostBasis, JobState, NotedProgress, WaitReason
+from relaunch.core.jobs.state import CostBasis, JobState, NotedProgress, OpenCharge, WaitReason
+from relaunch.core.machines.charges import Charge
 
 RECORDS = {
     "totals": Totals,
@@ -29,6 +31,7 @@ RECORDS = {
     "progress": SavedProgress,
     "measured": MeasuredTimes,
     "market": MarketHistory,
+    "charges": Charges,
     "group": GroupPlace,
     "outbox": Outbox,
 }
@@ -129,6 +132,14 @@ def test_changes_that_were_not_sent_are_stored_with_the_job() -> None:
 
     assert read_job_body(write_job_body(job)) == job
     assert write_job_body(job).count('"noted"') == 1
+
+
+def test_what_machines_charge_is_stored_with_the_job() -> None:
+    opened = OpenCharge("m-2", NOW, 0.1, 0.2, 1.0, 2.0, 0.9, NOW + MINUTE)
+    charges = Charges(1.0, 2.0, 0.5, 0.4, CostBasis.LIMIT, (Charge("m-1", 1.0, 2.0, is_limit=True),), (opened,))
+    job = replace(JOB, charges=charges)
+
+    assert read_job_body(write_job_body(job)) == job
 
 
 def test_the_group_of_a_job_is_stored_with_it() -> None:

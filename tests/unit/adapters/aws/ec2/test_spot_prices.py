@@ -5,7 +5,7 @@ from botocore.stub import Stubber
 
 from fakes.builders import NOW
 from fakes.clock import FakeClock
-from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
+from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices, read_history
 from relaunch.ports import TransientError
 
 SERVICE = "ec2"
@@ -102,3 +102,29 @@ def test_what_is_no_price_is_asked_for_again(stubber: Stubber, price: str) -> No
 
     with pytest.raises(TransientError, match=r"spot prices of g5\.xlarge cannot be loaded: reading spot prices: AWS"):
         Ec2SpotPrices(stubber.client, FakeClock()).spot_prices(["g5.xlarge"])
+
+
+HISTORY = {
+    "InstanceTypes": ["g5.xlarge"],
+    "ProductDescriptions": ["Linux/UNIX"],
+    "AvailabilityZone": "us-east-1a",
+    "StartTime": NOW,
+}
+
+
+def test_the_history_of_a_pool_is_in_order_and_has_every_page(stubber: Stubber) -> None:
+    first = page(entry("g5.xlarge", "us-east-1a", "0.5", 50), entry("g5.xlarge", "us-east-1a", "0.4", 20), token="2")
+    stubber.add_response("describe_spot_price_history", first, HISTORY)
+    last = page(entry("g5.xlarge", "us-east-1a", "0.3", 10))
+    stubber.add_response("describe_spot_price_history", last, {**HISTORY, "NextToken": "2"})
+
+    history = read_history(stubber.client, "g5.xlarge", "us-east-1a", NOW)
+
+    assert [(at.minute, usd) for at, usd in history] == [(10, 0.3), (20, 0.4), (50, 0.5)]
+
+
+def test_a_history_with_what_is_no_price_is_asked_for_again(stubber: Stubber) -> None:
+    stubber.add_response("describe_spot_price_history", page(entry("g5.xlarge", "us-east-1a", "nan", 50)), HISTORY)
+
+    with pytest.raises(TransientError):
+        read_history(stubber.client, "g5.xlarge", "us-east-1a", NOW)

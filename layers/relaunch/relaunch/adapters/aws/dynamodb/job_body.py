@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from relaunch.adapters.aws.dynamodb.later_fields import left_out
+from relaunch.core.jobs.charges import Charges
 from relaunch.core.jobs.groups import GroupPlace
 from relaunch.core.jobs.job import Job
 
@@ -51,6 +52,13 @@ STORED_NAMES: Mapping[str, str] = {
     "refusals": "refusals",
     "useless_machines_at": "machines.useless_at",
     "useless_machines_usd": "machines.useless_usd",
+    "machines_usd": "charges.machines_usd",
+    "machines_on_demand_usd": "charges.on_demand_usd",
+    "own_tasks_usd": "charges.own_tasks_usd",
+    "trained_usd": "charges.trained_usd",
+    "machines_basis": "charges.basis",
+    "charged_by": "charges.latest",
+    "open_charges": "charges.open",
     "ran_on": "machines.ran_on",
     "resume_from": "resume_from",
     "first_step": "progress.first_step",
@@ -83,8 +91,11 @@ The versions of a deployment and its rollback read each other's bodies: a name s
 which a body without it is read.
 """
 
-# A job in no group, or without progress, is stored as before there was either.
-_OF_GROUPS = frozenset(name for name, place in STORED_NAMES.items() if place.startswith("group."))
+# A job in no group, without progress, or that no machine charges is stored as before there were these.
+_OF_LATER = tuple(
+    (record, empty, frozenset(name for name, place in STORED_NAMES.items() if place.startswith(f"{record}.")))
+    for record, empty in (("group", GroupPlace()), ("charges", Charges()))
+)
 _KINDS: Mapping[str, Any] = {each.name: each.type for each in fields(Job)}
 
 
@@ -103,7 +114,9 @@ _BODY: TypeAdapter[Any] = TypeAdapter(_StoredJob)
 def write_job_body(job: Job) -> str:
     """Return the JSON of a job."""
     stored = _StoredJob(*(attrgetter(place)(job) for place in STORED_NAMES.values()))
-    unused: dict[str, Any] = {} if job.group != GroupPlace() else dict.fromkeys(_OF_GROUPS, True)
+    unused: dict[str, Any] = {
+        name: True for record, empty, names in _OF_LATER if getattr(job, record) == empty for name in names
+    }
     if job.noted is None:
         unused["noted_progress"] = True
     unused["unsent_events"] = {at: {"noted"} for at, each in enumerate(job.outbox.unsent) if each.noted is None}

@@ -23,6 +23,7 @@ from relaunch.adapters.aws.dynamodb.table import (
 )
 from relaunch.adapters.aws.dynamodb.unknown_fields import Body
 from relaunch.core.jobs.attempt import Attempt
+from relaunch.core.jobs.charges import Charges
 from relaunch.core.jobs.cost import summarize_job
 from relaunch.core.jobs.job import (
     Job,
@@ -50,6 +51,7 @@ HELD = "#HELD"
 
 _JOB = JobBody()
 _SUMMARY = TypeAdapter(JobSummary)
+_OF_CHARGES = {"machines_usd", "machines_on_demand_usd", "own_tasks_usd", "trained_usd", "open_charges"}
 _ATTEMPT = TypeAdapter(Attempt)
 _RARE_FIELDS = ("ended_first", "held_since", "held", "program_ended_at", "pulled")
 _TIMELINE_ENTRY = TypeAdapter(TimelineEntry)
@@ -83,7 +85,7 @@ def job_item(job: Job, write_id: str) -> Item:
         "write_id": text(write_id),
         "listing": text(LISTING),
         "accepted_at": text(stamp(job.accepted_at)),
-        "summary": text(_SUMMARY.dump_json(summarize_job(job), exclude=_without_progress(job)).decode()),
+        "summary": _summary(job),
         "body": text(write_job_body(replace(job, attempt=None))),
     }
     if job.attempt:
@@ -224,8 +226,13 @@ def _dump(adapter: TypeAdapter[Any], value: object) -> dict[str, Any]:
     return text(adapter.dump_json(value).decode())
 
 
-def _without_progress(job: Job) -> set[str]:
-    return set() if job.noted else {"noted"}
+def _summary(job: Job) -> dict[str, Any]:
+    """Return the summary, without charges of machines and progress if there are none: as before there were these."""
+    summary = summarize_job(job)
+    unused = dict.fromkeys(_OF_CHARGES if job.charges == Charges() else (), True)
+    noted = {} if job.noted else {"noted": True}
+    running = {"running": {"machine_id"}} if summary.running and not summary.running.machine_id else {}
+    return text(_SUMMARY.dump_json(summary, exclude={**unused, **noted, **running}).decode())
 
 
 def _empty(attempt: Attempt) -> set[str]:

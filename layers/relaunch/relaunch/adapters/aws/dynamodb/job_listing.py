@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from relaunch.adapters.aws.dynamodb.formats import newer_if_invalid
 from relaunch.adapters.aws.dynamodb.table import Item, JobsTable, key, text
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.jobs.state import CostBasis, JobState, JobSummary, NotedProgress, RunningTask, Waiting, WaitReason
+from relaunch.core.jobs.state import (
+    CostBasis,
+    JobState,
+    JobSummary,
+    NotedProgress,
+    OpenCharge,
+    RunningTask,
+    Waiting,
+    WaitReason,
+)
 from relaunch.core.offerings.offering_key import OfferingKey
 from relaunch.ports import PermanentError
 
@@ -112,6 +121,7 @@ _READERS: Mapping[type, Mapping[str, Callable[[Any], Any]]] = {
         "ended_at": _optional(_time),
         "cost_basis": CostBasis,
         "running": _optional(partial(_read, RunningTask)),
+        "open_charges": lambda given: tuple(_read(OpenCharge, each) for each in given),
         "state_since": _optional(_time),
         "noted": _optional(partial(_read, NotedProgress)),
     },
@@ -119,6 +129,7 @@ _READERS: Mapping[type, Mapping[str, Callable[[Any], Any]]] = {
     OfferingKey: {"purchase": PurchaseOption},
     RunningTask: {"since": _time, "basis": CostBasis},
     NotedProgress: {"at": _time, "finishes_at": _optional(_time), "stalled_since": _optional(_time)},
+    OpenCharge: {"at": _time, "until": _optional(_time)},
 }
 """How the fields of each record are read that are neither text nor number."""
 

@@ -58,8 +58,14 @@ def machine_item(machine: Machine, write_id: str) -> Item:
         item |= {"due": text(DUE), "wake_at": text(stamp(wake_at))}
     if has_room(machine):
         item |= {"slot": text(ROOM), "accepted_at": text(stamp(machine.created_at))}
-    body = BODY.dump_json(machine, exclude=None if machine.boot else {"boot"})
+    body = BODY.dump_json(machine, exclude=_unused(machine))
     return _expiring(item | body_attribute(body, READ_UNIT_BYTES - _OTHER_BYTES), machine)
+
+
+def _unused(machine: Machine) -> set[str]:
+    """Return the fields of later releases that are not stored of a machine that does not have them."""
+    unused = {name for name in ("boot", "paid_since", "beside_usd_per_hour", "on_demand") if not getattr(machine, name)}
+    return unused | ({"holdings"} if machine.holdings is None else set())
 
 
 def instance_item(machine: Machine, instance_id: str) -> Item:

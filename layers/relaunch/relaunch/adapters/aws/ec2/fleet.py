@@ -1,12 +1,14 @@
 """Machines of our own: EC2 Fleets of one instance, and their instances."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from relaunch.adapters.aws.ec2.create_fleet import answer_of_response, build_create_fleet, check_limits
 from relaunch.adapters.aws.ec2.fleet_errors import answer_of_error
 from relaunch.adapters.aws.ec2.instances import ask_about_each, is_impaired, read_instances
+from relaunch.adapters.aws.ec2.spot_prices import read_history
 from relaunch.adapters.aws.errors import AwsError, aws_errors
 from relaunch.core.machines.events import (
     FleetAnswer,
@@ -18,6 +20,7 @@ from relaunch.core.machines.events import (
 )
 from relaunch.core.machines.machine import FleetRequest
 from relaunch.core.machines.settings import MACHINE_TAG, STACK_TAG
+from relaunch.core.offerings.offering import OfferingKey
 from relaunch.ports import Termination, TransientError
 
 if TYPE_CHECKING:
@@ -89,6 +92,10 @@ class Ec2Fleet:
             for ids in _parts(instance_ids, _MAX_DESCRIBED):
                 checked |= ask_about_each(ids, self._check_status, dict.fromkeys(_UNKNOWN_ID_CODES, False))
         return frozenset(each for each, is_impaired in checked.items() if is_impaired)
+
+    def spot_prices(self, offering: OfferingKey, since: datetime) -> list[tuple[datetime, float]]:
+        with aws_errors(f"reading the spot prices of {offering}"):
+            return read_history(self._client, offering.instance_type, offering.zone or "", since)
 
     def list_instances(self) -> Iterator[Sequence[InstanceObservation]]:
         with aws_errors(f"listing the instances of stack {self._stack}"):

@@ -67,6 +67,26 @@ class Ec2SpotPrices:
             yield from page["SpotPriceHistory"]
 
 
+def read_history(client: "EC2Client", instance_type: str, zone: str, since: datetime) -> list[tuple[datetime, float]]:
+    """Return the price of a type in a zone that is in effect at a time, and every later one, oldest first.
+
+    Raises:
+        TransientError: the answer cannot be read.
+        ClientError, BotoCoreError: the call failed.
+    """
+    pages = client.get_paginator("describe_spot_price_history").paginate(
+        InstanceTypes=[instance_type],  # type: ignore[list-item]  # EC2 launched one
+        ProductDescriptions=["Linux/UNIX"],
+        AvailabilityZone=zone,
+        StartTime=since,
+    )
+    with readable_answer("reading spot prices"):
+        prices = {each["Timestamp"]: float(each["SpotPrice"]) for page in pages for each in page["SpotPriceHistory"]}
+        if not all(0 <= price < math.inf for price in prices.values()):
+            raise ValueError("a price is not a number")
+    return sorted(prices.items())
+
+
 def _of_types(wanted: frozenset[str], prices: Prices) -> Prices:
     return MappingProxyType({key: price for key, price in prices.items() if key[0] in wanted})
 

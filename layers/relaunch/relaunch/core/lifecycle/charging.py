@@ -1,0 +1,78 @@
+"""What a job pays for machines of our own: while it has one by the price it had then, and in the end what it cost."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from relaunch.core.jobs.charges import KEPT_CHARGES, Charges
+from relaunch.core.jobs.job import Job, claimed_machines
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.state import CostBasis, OpenCharge
+from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.lifecycle.events import MachineCharged, OfferingChosen
+from relaunch.core.machines.charges import Charge, charges_of, rate_of
+from relaunch.core.machines.machine import Machine
+
+
+def add_charge(job: Job, event: MachineCharged, _now: datetime, _limits: StackLimits) -> Decision:
+    """Add what a machine cost in the end, in the place of what it had charged before: the same changes nothing."""
+    charge = event.charge
+    known = job.charges
+    before = next(
+        (each for each in known.latest if each.machine_id == charge.machine_id), Charge(charge.machine_id, 0.0)
+    )
+    others = tuple(each for each in known.latest if each.machine_id != charge.machine_id)
+    charges = replace(
+        known,
+        machines_usd=known.machines_usd + charge.usd - before.usd,
+        on_demand_usd=known.on_demand_usd + charge.on_demand_usd - before.on_demand_usd,
+        basis=known.basis.plus(_basis(charge)),
+        latest=(*others, charge)[-KEPT_CHARGES:],
+        open=tuple(_settled(each) if each.machine_id == charge.machine_id else each for each in known.open),
+    )
+    return Decision(replace(job, charges=charges))
+
+
+def _settled(charge: OpenCharge) -> OpenCharge:
+    """Return the charge of a machine that is gone: it costs no more, and says what training there was paid for."""
+    return replace(charge, usd=0.0, on_demand_usd=0.0, usd_per_hour=0.0, on_demand_usd_per_hour=0.0)
+
+
+def _basis(charge: Charge) -> CostBasis:
+    if charge.is_unknown:
+        return CostBasis.UNKNOWN
+    return CostBasis.LIMIT if charge.is_limit else CostBasis.PRICE
+
+
+def with_open_charges(_before: Job, event: object, decision: Decision, now: datetime) -> Decision:
+    """Return the decision, whose job knows what those machines cost until now that it has, and those that it left."""
+    job = decision.job
+    charges = job.charges
+    if isinstance(event, OfferingChosen) and event.machine is not None and not decision.is_ignored:
+        charges = _opened(job, event.machine, now)
+    claimed = claimed_machines(job)
+    left = tuple(
+        each if each.machine_id in claimed or each.until is not None else replace(each, until=now)
+        for each in charges.open
+        if each.machine_id in claimed or not charges.has_charged(each.machine_id)
+    )
+    charges = replace(charges, open=left) if left != charges.open else charges
+    return decision if charges is job.charges else replace(decision, job=replace(job, charges=charges))
+
+
+def _opened(job: Job, machine: Machine, now: datetime) -> Charges:
+    """Return the charges with that of a machine on which the job is placed, at its price and the share of the job."""
+    rate = rate_of(machine, job.job_id)
+    if rate is None:
+        return job.charges
+    so_far = charges_of(machine, (), now).get(job.job_id, Charge(machine.machine_id, 0.0))
+    opened = OpenCharge(
+        machine.machine_id,
+        now,
+        so_far.usd,
+        so_far.on_demand_usd,
+        rate.usd_per_hour,
+        rate.on_demand_usd_per_hour,
+        rate.usage_usd_per_hour,
+    )
+    others = tuple(each for each in job.charges.open if each.machine_id != machine.machine_id)
+    return replace(job.charges, open=(*others, opened))

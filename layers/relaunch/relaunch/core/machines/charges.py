@@ -1,0 +1,224 @@
+"""What a machine of our own costs, and which jobs pay it: all of it, from its launch until it is gone.
+
+In each time between two changes of its claims the machine is paid by the jobs that claim it, in proportion to what each
+reserved of the scarce resource: the one of which all of them together reserved the largest fraction. What nobody claims
+is paid by those who left it last: they were asked for nothing more, but the machine is there because of them. So are
+the time that it is kept warm, and its end.
+
+Sources. Seconds `running` are billed, 60 at least; `pending` and `shutting-down` are not ("Amazon EC2 instance state
+changes", EC2 User Guide). When an instance is running no call or event of those that Relaunch gets says, so that it is
+charged from its launch, some seconds too many. Spot costs the price that is in effect at the beginning of each
+instance-hour (FAQs of EC2). The usage of a spot instance that EC2 interrupts within its first hour costs nothing
+("Billing for interrupted Spot Instances", EC2 User Guide); its volume and its address do.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.machines.decision import MachineDecision
+from relaunch.core.machines.machine import NOTHING, ChargeJobs, Claim, Holding, Machine, MachineState, Resources
+from relaunch.core.records import dataclass
+
+_HOUR = timedelta(hours=1)
+_LEAST = timedelta(seconds=60)
+# "StateReason", Amazon EC2 API Reference.
+_INTERRUPTED = "Server.SpotInstanceTermination"
+# A machine is left to EC2 for three minutes, and interrupted two minutes after its warning.
+_SHORTEST_LEFT = timedelta(seconds=30)
+_LONGEST_LEFT = timedelta(seconds=90)
+# A machine is one item, which should stay small. So many changes of claims has one that is kept warm for days.
+_KEPT_HOLDINGS = 60
+_HOURS_A_MONTH = 730
+# What a month of gp3 costs in us-east-1 ("Amazon EBS pricing"), per GiB, and per operation and MiB per second beyond
+# what is part of every volume; and an hour of a public IPv4 address ("Amazon VPC pricing"), the same in all regions.
+_USD_PER_GIB = 0.08
+_USD_PER_IOPS = 0.005
+_USD_PER_THROUGHPUT = 0.04
+_FREE_IOPS = 3_000
+_FREE_THROUGHPUT = 125
+_ADDRESS_USD_PER_HOUR = 0.005
+
+PriceChanges = Sequence[tuple[datetime, float]]
+"""USD per hour since each time, oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What one job pays of a machine in USD, and what that would have been on demand.
+
+    `is_limit`: the price is an upper limit. `is_unknown`: it is not known, and counts as 0.
+    """
+
+    machine_id: str
+    usd: float
+    on_demand_usd: float = 0.0
+    is_limit: bool = False
+    is_unknown: bool = False
+
+
+def usd_beside(disk_gib: int, iops: int = _FREE_IOPS, throughput: int = _FREE_THROUGHPUT) -> float:
+    """Return what a root volume (gp3, throughput in MiB per second) and a public IPv4 address cost per hour."""
+    volume = disk_gib * _USD_PER_GIB
+    volume += max(iops - _FREE_IOPS, 0) * _USD_PER_IOPS + max(throughput - _FREE_THROUGHPUT, 0) * _USD_PER_THROUGHPUT
+    return volume / _HOURS_A_MONTH + _ADDRESS_USD_PER_HOUR
+
+
+def shares_of(claims: Iterable[Claim], capacity: Resources) -> dict[str, float]:
+    """Return the part of a machine that each job pays, which are 1 together; by its share of the scarce resource."""
+    known = tuple(claims)
+    total = sum((each.resources for each in known), NOTHING)
+    wanted = _amounts(total)
+    offered = _amounts(capacity)
+    # Of several that are as scarce the first one: an accelerator.
+    scarce = max(range(len(wanted)), key=lambda place: wanted[place] / offered[place] if offered[place] else 0.0)
+    if not wanted[scarce]:
+        return {each.job_id: 1 / len(known) for each in known}
+    return {each.job_id: _amounts(each.resources)[scarce] / wanted[scarce] for each in known}
+
+
+def _amounts(resources: Resources) -> tuple[float, ...]:
+    return resources.gpus, resources.neuron_devices, resources.memory_mib, resources.cpu_units
+
+
+def first_holdings(claim: Claim, now: datetime) -> tuple[Holding, ...]:
+    """Return who pays a machine that is requested: the job that it is for."""
+    return (Holding(now, {claim.job_id: 1.0}),)
+
+
+def with_holdings(machine: Machine, _event: object, decision: MachineDecision, now: datetime) -> MachineDecision:
+    """Return the decision with who pays the machine from now on, and the effect that charges them once it is gone.
+
+    A machine of an earlier release, which did not keep who claimed it, is charged to nobody.
+    """
+    after = decision.machine
+    if decision.is_ignored or after.holdings is None:
+        return decision
+    holdings = after.holdings
+    if after.claims:
+        shares = shares_of(after.claims, after.capacity)
+        if shares != holdings[-1].shares:
+            changed = (*holdings, Holding(max(now, holdings[-1].since), shares))
+            holdings = _bounded(changed, after.paid_since or holdings[0].since)
+    is_gone = after.state is MachineState.GONE and machine.state is not MachineState.GONE
+    effects = (ChargeJobs(),) if is_gone and after.instance_id else ()
+    return replace(decision, machine=replace(after, holdings=holdings, pending=(*after.pending, *effects)))
+
+
+def _bounded(holdings: tuple[Holding, ...], began_at: datetime) -> tuple[Holding, ...]:
+    """Return the holdings; of too many the two oldest are one, with the same seconds of each job since it began."""
+    if len(holdings) <= _KEPT_HOLDINGS:
+        return holdings
+    first, second, third = holdings[:3]
+    before = max(second.since - began_at, timedelta(0))
+    rest = third.since - second.since
+    part = before / (before + rest) if before + rest else 1.0
+    shares = {
+        job_id: part * first.shares.get(job_id, 0.0) + (1 - part) * second.shares.get(job_id, 0.0)
+        for job_id in {**first.shares, **second.shares}
+    }
+    return (Holding(first.since, shares), *holdings[2:])
+
+
+@dataclass(frozen=True, slots=True)
+class _Rate:
+    since: datetime
+    until: datetime
+    usd_per_hour: float
+
+
+def may_be_free(machine: Machine) -> bool:
+    """Return whether EC2 does not bill the usage of a machine if it was EC2 that ended it: spot, in its first hour."""
+    is_spot = machine.request.purchase is PurchaseOption.SPOT
+    return is_spot and bool(machine.paid_since and machine.ended_at and machine.ended_at - machine.paid_since < _HOUR)
+
+
+def is_free(machine: Machine, end_reason: str) -> bool:
+    """Return whether EC2 does not bill the usage of a machine, as it interrupted it within its first hour.
+
+    Without a reason it is what a warning announced, if the machine was left to EC2: it ends two minutes after that.
+    """
+    if not may_be_free(machine) or machine.ended_at is None:
+        return False
+    if end_reason:
+        return end_reason.startswith(_INTERRUPTED)
+    left_for = machine.left_until - machine.ended_at if machine.left_until is not None else timedelta(0)
+    return _SHORTEST_LEFT < left_for < _LONGEST_LEFT
+
+
+def charges_of(machine: Machine, changes: PriceChanges, now: datetime, end_reason: str = "") -> dict[str, Charge]:
+    """Return what each job pays of a machine until now, or until it was gone.
+
+    `changes` are the spot prices of its zone since before its launch; empty if they are not known, and on demand.
+    `end_reason` is why EC2 says that it ended, empty if it does not. It is nothing before EC2 launched it.
+    """
+    began_at = machine.paid_since
+    if machine.holdings is None or began_at is None:
+        return {}
+    gone_at = (machine.state_since or now) if machine.state is MachineState.GONE else now
+    ended_at = max(min(machine.ended_at or gone_at, gone_at), began_at + _LEAST)
+    is_spot = machine.request.purchase is PurchaseOption.SPOT
+    usage = (
+        () if is_free(machine, end_reason) else tuple(_usage(machine, changes if is_spot else (), began_at, ended_at))
+    )
+    beside = (_Rate(began_at, max(gone_at, began_at + _LEAST), machine.beside_usd_per_hour),)
+    on_demand = (_Rate(began_at, ended_at, _on_demand_price(machine)), *beside)
+    paid = _split(machine, (*usage, *beside))
+    instead = _split(machine, on_demand)
+    is_unknown = not machine.usd_per_hour and not changes and machine.request.purchase is not PurchaseOption.RESERVED
+    is_limit = is_spot and not changes
+    return {
+        job_id: Charge(machine.machine_id, usd, instead[job_id], is_limit, is_unknown) for job_id, usd in paid.items()
+    }
+
+
+def _usage(machine: Machine, changes: PriceChanges, since: datetime, until: datetime) -> Iterator[_Rate]:
+    if not changes:
+        yield _Rate(since, until, machine.usd_per_hour)
+        return
+    for number in range(math.ceil((until - since) / _HOUR)):
+        begin = since + number * _HOUR
+        usd = next((usd for at, usd in reversed(changes) if at <= begin), changes[0][1])
+        yield _Rate(begin, min(begin + _HOUR, until), usd)
+
+
+def _on_demand_price(machine: Machine) -> float:
+    """Return the on-demand price of the type that EC2 chose; the price that is paid if it is not known."""
+    name = machine.offering.instance_type if machine.offering else ""
+    return machine.on_demand.get(name, machine.usd_per_hour)
+
+
+def _split(machine: Machine, rates: Iterable[_Rate]) -> Mapping[str, float]:
+    """Return what each job pays of these times: whoever holds the machine first also pays what is before that."""
+    holdings = machine.holdings or ()
+    usd = {job_id: 0.0 for each in holdings for job_id in each.shares}
+    ends = [*(each.since for each in holdings[1:]), None]
+    for rate in rates:
+        for number, (holding, end) in enumerate(zip(holdings, ends, strict=True)):
+            since = rate.since if number == 0 else max(rate.since, holding.since)
+            until = rate.until if end is None else min(rate.until, end)
+            paid = max((until - since) / _HOUR, 0.0) * rate.usd_per_hour
+            for job_id, share in holding.shares.items():
+                usd[job_id] += paid * share
+    return usd
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """What a job pays of a machine per hour in USD, what that is on demand, and the part of the instance alone."""
+
+    usd_per_hour: float
+    on_demand_usd_per_hour: float
+    usage_usd_per_hour: float
+
+
+def rate_of(machine: Machine, job_id: str) -> Rate | None:
+    """Return what a job pays per hour of a machine as it is now; None of one that is charged to nobody."""
+    if machine.holdings is None or machine.paid_since is None:
+        return None
+    share = machine.holdings[-1].shares.get(job_id, 0.0)
+    usage = share * machine.usd_per_hour
+    beside = share * machine.beside_usd_per_hour
+    return Rate(usage + beside, share * _on_demand_price(machine) + beside, usage)

@@ -1,0 +1,65 @@
+"""Charge a machine that is gone to the jobs that it was there for."""
+
+from datetime import datetime
+
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.lifecycle.events import MachineCharged
+from relaunch.core.lifecycle.table import decide
+from relaunch.core.machines.charges import Charge, charges_of, may_be_free
+from relaunch.core.machines.machine import Machine
+from relaunch.ports import FleetDependencies, PermanentError, StaleWriteError
+from relaunch.usecases.advance_job import JobLifecycle
+
+# Each conflict means that another write succeeded; this many in a row are a fault.
+_ATTEMPTS = 6
+
+
+def charge_jobs(machine: Machine, deps: FleetDependencies) -> None:
+    """Charge a machine to its jobs, those that are over included; the same again changes nothing.
+
+    Raises:
+        TransientError: its spot prices, or a job, cannot be read or saved now.
+    """
+    prices = _spot_prices(machine, deps)
+    for job_id, charge in charges_of(machine, prices, deps.clock.now(), _end_reason(machine, deps)).items():
+        _charge(job_id, charge, deps)
+
+
+def _end_reason(machine: Machine, deps: FleetDependencies) -> str:
+    """Return why EC2 says that the instance ended, where that decides what is billed; it says so for an hour."""
+    if machine.instance_id is None or not may_be_free(machine):
+        return ""
+    seen = deps.fleet.describe([machine.instance_id])[machine.instance_id]
+    return seen.state_reason if seen is not None else ""
+
+
+def _spot_prices(machine: Machine, deps: FleetDependencies) -> list[tuple[datetime, float]]:
+    """Return the spot prices since the launch; empty on demand, and if EC2 will not tell them."""
+    if machine.request.purchase is not PurchaseOption.SPOT or machine.offering is None or machine.paid_since is None:
+        return []
+    try:
+        return deps.fleet.spot_prices(machine.offering, machine.paid_since)
+    except PermanentError as error:
+        # The price at the request is known.
+        deps.log.decided("charged by its first price", machine_id=machine.machine_id, reason=str(error))
+        return []
+
+
+def _charge(job_id: str, charge: Charge, deps: FleetDependencies) -> None:
+    """Save a charge with its job; what else is to be done for the job is left to those who may do it."""
+    for _ in range(_ATTEMPTS):
+        job = deps.jobs.load_job(job_id)
+        if job is None:
+            deps.log.decided("ignored", job_id=job_id, machine_id=charge.machine_id, reason="no such job")
+            return
+        event = MachineCharged(charge)
+        decision = decide(job, event, deps.clock.now(), deps.limits)
+        if decision.job == job:
+            return
+        JobLifecycle(deps).log(job, event, decision)
+        try:
+            deps.jobs.save_job(decision)
+        except StaleWriteError:
+            continue
+        return
+    raise StaleWriteError(f"job {job_id} was saved by others {_ATTEMPTS} times while a machine was charged to it")

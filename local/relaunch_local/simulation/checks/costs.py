@@ -1,0 +1,177 @@
+"""Checks that jobs pay what EC2 bills for machines of our own: each its part, and all of them together all of it.
+
+EC2's bill has the launch, the states, the end and the prices of each instance (relaunch_local.ecs.rules.bill), and is
+split by the claims that were saved. No record of what anything cost is believed.
+
+What cannot be said exactly is bounded. When an instance is running nobody says, so that its `pending` may be paid, too.
+A launch and an end that were noticed late are paid from, and until, then: other checks bound that. Whether
+EC2 ended a spot instance in its first hour, for nothing, the application may not know that handled no warning.
+
+Nobody pays for an instance of which EC2 said that it launched none while no sweep has found it, and what a reserved one
+costs after the end of its reservation, which nothing announces.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from relaunch.core.jobs.cost import cost_so_far
+from relaunch.core.jobs.job import Job
+from relaunch.core.machines.machine import Claim, Machine
+from relaunch.core.machines.settings import JOB_TAG, MACHINE_TAG, MachineSettings
+from relaunch_local.ecs import Clock, Purchase, SpotPrice
+from relaunch_local.ecs.engine.model import BillLine, Instance, StateReason
+from relaunch_local.ecs.rules.bill import Bill, Life, Part, Prices, Reservation, Volume, bill_of
+from relaunch_local.simulation.checks.facts import AccountFacts
+
+_HOUR = timedelta(hours=1)
+_LEAST = timedelta(seconds=60)
+_ADDRESS_USD_PER_HOUR = 0.005
+_TOLERANCE_USD = 0.001
+# The clock of a function is up to three seconds off.
+_SKEW = timedelta(seconds=6)
+
+Shares = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    least: float = 0.0
+    most: float = 0.0
+
+    def __add__(self, other: "_Bounds") -> "_Bounds":
+        return _Bounds(self.least + other.least, self.most + other.most)
+
+
+@dataclass(slots=True)
+class Costs:
+    """Compares what jobs say that machines cost with what EC2 bills."""
+
+    _clock: Clock
+    _check: Callable[[str, bool, str], None]
+    _hosts: Mapping[str, Instance]
+    _bills: Mapping[str, BillLine]
+    _machines: Mapping[str, Machine]
+    """The machines as they were saved last."""
+    _settings: MachineSettings
+    _spot_prices: Sequence[SpotPrice]
+    _on_demand_usd_per_hour: Mapping[str, float]
+    _facts: AccountFacts
+    _misled: Collection[str]
+    """Machines of which EC2 said that it launched none, and had."""
+    _holders: dict[str, list[tuple[datetime, Shares]]] = field(default_factory=lambda: defaultdict(list))
+    """By machine: since when which part of it was whose."""
+
+    def machine_saved(self, machine: Machine) -> None:
+        """Note who claims a machine from now on; what nobody claims stays that of those who claimed it last."""
+        held = self._holders[machine.machine_id]
+        if machine.claims:
+            shares = _shares_of(machine.claims, machine)
+            if not held or held[-1][1] != shares:
+                held.append((self._clock.now(), shares))
+
+    def check_end(self, jobs: Mapping[str, Job]) -> None:
+        """Check every job, and all of them together, once nothing is there any more."""
+        expected: dict[str, _Bounds] = defaultdict(_Bounds)
+        for host in self._hosts.values():
+            for job_id, bounds in self._bounds_of(host):
+                expected[job_id] += bounds
+        now = self._clock.now()
+        total = 0.0
+        for job_id, job in jobs.items():
+            bounds = expected[job_id]
+            said = cost_so_far(job, now)[0] - (job.totals.cost_usd - job.charges.own_tasks_usd)
+            total += said
+            is_right = bounds.least - _TOLERANCE_USD <= said <= bounds.most + _TOLERANCE_USD
+            message = f"{job_id}: {said:.4f} USD, not {bounds.least:.4f} to {bounds.most:.4f}"
+            self._check("a job pays what its machines were billed", is_right, message)
+            message = f"{job_id}: {', '.join(each.machine_id for each in job.charges.open)}"
+            self._check("no machine that is gone still costs", not job.charges.open, message)
+        known = sum((expected[job_id] for job_id in jobs), _Bounds())
+        is_right = known.least - _TOLERANCE_USD <= total <= known.most + _TOLERANCE_USD
+        message = f"{total:.4f} USD, not {known.least:.4f} to {known.most:.4f}"
+        self._check("jobs together pay what EC2 bills", is_right, message)
+
+    def _bounds_of(self, host: Instance) -> Iterator[tuple[str, _Bounds]]:
+        """Yield what each job may pay of an instance."""
+        machine = self._machines.get(host.tags.get(MACHINE_TAG, ""))
+        if machine is None:
+            return
+        bill = self._bill_of(host)
+        held = self._holders[machine.machine_id] or [(host.launched_at, {host.tags[JOB_TAG]: 1.0})]
+        is_found = machine.instance_id == host.instance_id
+        usage = () if host.reservation_id else bill.usage
+        least = self._split((*usage, *bill.beside), held) if is_found else {}
+        maybe = self._split((*bill.pending, *self._free_usage(host, machine), *bill.usage, *bill.beside), held)
+        late = self._late(host, machine, len(held)) if is_found else 0.0
+        for job_id, usd in maybe.items():
+            yield job_id, _Bounds(least.get(job_id, 0.0) - late, usd + late)
+
+    def _bill_of(self, host: Instance) -> Bill:
+        is_interrupted = host.state_reason is StateReason.SPOT_TERMINATION
+        life = Life(
+            host.launched_at,
+            host.booted_at,
+            host.ended_at,
+            host.terminated_at,
+            host.purchase is Purchase.SPOT,
+            is_interrupted,
+            Reservation(self._bills[host.instance_id].reserved_until) if host.reservation_id else None,
+        )
+        return bill_of(life, self._prices(host), self._clock.now())
+
+    def _prices(self, host: Instance) -> Prices:
+        pool = (host.instance_type, host.zone)
+        of_pool = [each for each in self._spot_prices if (each.instance_type, each.zone) == pool]
+        of_pool.sort(key=lambda each: each.since.timestamp() if each.since else float("-inf"))
+        settings = self._settings
+        volume = Volume(settings.disk_gib, settings.disk_iops, settings.disk_throughput)
+        return Prices(
+            self._on_demand_usd_per_hour.get(host.instance_type, 0.0),
+            tuple((each.since, each.price_usd_per_hour) for each in of_pool),
+            volume.usd_per_hour + _ADDRESS_USD_PER_HOUR,
+        )
+
+    def _free_usage(self, host: Instance, machine: Machine) -> tuple[Part, ...]:
+        """Return the usage that EC2 does not bill, if the application may not know that."""
+        bill = self._bill_of(host)
+        is_free = host.purchase is Purchase.SPOT and not bill.usage and host.booted_at is not None
+        ended_at = machine.ended_at or host.ended_at or host.launched_at
+        is_sure = self._facts.first_warning(host.instance_id) is not None
+        if not is_free or host.reservation_id or (is_sure and ended_at - host.launched_at < _HOUR):
+            return ()
+        until = max(ended_at, host.launched_at + _LEAST)
+        return (Part(host.launched_at, until, self._prices(host).spot_at(host.launched_at)),)
+
+    def _late(self, host: Instance, machine: Machine, changes: int) -> float:
+        """Return what may be too much or too little because something was noticed late, or by another clock."""
+        prices = self._prices(host)
+        usd_per_hour = max([prices.on_demand, *(usd for _, usd in prices.spot)])
+        ended_at = host.ended_at or host.launched_at
+        began = abs((machine.paid_since or host.launched_at) - host.launched_at)
+        ended = abs((machine.ended_at or machine.state_since or ended_at) - ended_at)
+        gone = abs((machine.state_since or ended_at) - (host.terminated_at or ended_at))
+        return ((began + ended + changes * _SKEW) * usd_per_hour + (began + gone) * prices.beside) / _HOUR
+
+    @staticmethod
+    def _split(parts: Sequence[Part], held: Sequence[tuple[datetime, Shares]]) -> dict[str, float]:
+        usd: dict[str, float] = defaultdict(float)
+        for part in parts:
+            for number, (since, shares) in enumerate(held):
+                begin = part.since if not number else since
+                end = held[number + 1][0] if number + 1 < len(held) else part.until
+                for job_id, share in shares.items():
+                    usd[job_id] += share * part.usd_within(begin, end)
+        return usd
+
+
+def _shares_of(claims: Sequence[Claim], machine: Machine) -> dict[str, float]:
+    """Return the part of each job, by the resource of which the claims take the largest part of the machine."""
+    names = ("gpus", "neuron_devices", "memory_mib", "cpu_units")
+    taken = {name: sum(getattr(each.resources, name) for each in claims) for name in names}
+    fractions = {name: taken[name] / (getattr(machine.capacity, name) or float("inf")) for name in names}
+    scarce = max(names, key=lambda name: fractions[name])
+    if not taken[scarce]:
+        return {each.job_id: 1 / len(claims) for each in claims}
+    return {each.job_id: getattr(each.resources, scarce) / taken[scarce] for each in claims}

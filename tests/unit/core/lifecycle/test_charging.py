@@ -1,0 +1,145 @@
+"""A job pays for a machine while it has it, and in the end what it cost: once, whenever it is said."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from fakes.builders import NOW, make_offering
+from fakes.machines import claim, fleet_request, machine, override
+from relaunch.core.jobs.charges import KEPT_CHARGES
+from relaunch.core.jobs.cost import cost_so_far, machine_cost, running_task, summarize_job
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.state import CostBasis, MachineCost, OpenCharge
+from relaunch.core.lifecycle.events import JobEvent, MachineCharged, OfferingChosen
+from relaunch.core.lifecycle.table import decide
+from relaunch.core.machines.charges import Charge, first_holdings
+from relaunch.core.machines.machine import Machine, MachineState
+from unit.core.lifecycle.table_matrix import EVENTS, SITUATIONS
+
+HOUR = timedelta(hours=1)
+PRICE = override(usd_per_hour=1.0)
+
+
+def after(job: Job, event: JobEvent, at: timedelta = timedelta(0)) -> Job:
+    """Return the job after an event."""
+    return decide(job, event, NOW + at, StackLimits()).job
+
+
+def its_machine(job: Job, **fields: object) -> Machine:
+    """Return the ready machine that a job claims, launched an hour before at $1 an hour, and $0.5 beside."""
+    its = replace(claim(job.job_id), since=NOW - HOUR)
+    ready = machine(
+        MachineState.READY,
+        request=fleet_request(PRICE),
+        claims=(its,),
+        holdings=first_holdings(its, NOW - HOUR),
+        paid_since=NOW - HOUR,
+        beside_usd_per_hour=0.5,
+        on_demand={"g5.xlarge": 3.0},
+    )
+    return replace(ready, **fields)  # type: ignore[arg-type]
+
+
+def placed(**fields: object) -> Job:
+    """Return a job that is placed on its machine."""
+    waits = SITUATIONS["wm"]
+    return after(waits, OfferingChosen(make_offering(), None, None, machine=its_machine(waits, **fields)))
+
+
+def running(job: Job) -> Job:
+    """Return the job, whose task runs since now."""
+    return replace(job, attempt=replace(job.current_attempt, started_at=NOW))
+
+
+def test_a_job_that_is_placed_pays_from_the_launch_of_its_machine_on():
+    job = placed()
+
+    assert machine_cost(job, NOW) == MachineCost(1.5, 1.5, 3.5)
+    assert cost_so_far(job, NOW + HOUR)[0] == pytest.approx(3.0)
+    assert cost_so_far(summarize_job(job), NOW + HOUR) == cost_so_far(job, NOW + HOUR)
+    assert machine_cost(job, NOW - HOUR).usd == 1.5
+
+
+def test_what_is_paid_while_its_task_runs_is_training():
+    job = running(placed())
+
+    assert running_task(job).machine_id == "m-1"
+    assert machine_cost(job, NOW + HOUR) == MachineCost(3.0, 2.0, 7.0)
+    assert cost_so_far(job, NOW + HOUR)[0] == pytest.approx(3.0)
+    # Who saves pays for the machine, too.
+    saving = replace(job, attempt=replace(job.current_attempt, program_ended_at=NOW))
+    assert cost_so_far(saving, NOW + HOUR)[0] == pytest.approx(3.0)
+
+
+def test_the_saving_against_on_demand():
+    assert machine_cost(placed(), NOW).saving == pytest.approx(1 - 1.5 / 3.5)
+    assert machine_cost(SITUATIONS["w0"], NOW).saving is None
+
+
+def test_the_charge_is_in_the_place_of_what_was_known_before_and_counts_once():
+    job = placed()
+    charged = after(job, MachineCharged(Charge("m-1", 2.0, 5.0)))
+
+    assert machine_cost(charged, NOW + HOUR) == MachineCost(2.0, 2.0, 5.0)
+    assert after(charged, MachineCharged(Charge("m-1", 2.0, 5.0))) == charged
+    corrected = after(charged, MachineCharged(Charge("m-1", 2.5, 6.0)))
+    assert machine_cost(corrected, NOW) == MachineCost(2.5, 2.5, 6.0)
+
+
+@pytest.mark.parametrize("name", ["w0", "ru", "ok", "ng", "ca", "to"])
+def test_a_job_takes_the_charge_of_a_machine_that_never_ran_its_task_whatever_it_does(name: str):
+    before = SITUATIONS[name]
+    job = after(before, MachineCharged(Charge("m-7", 2.0, 5.0)))
+
+    assert cost_so_far(job, NOW)[0] - cost_so_far(before, NOW)[0] == pytest.approx(2.0)
+    assert job.outbox == before.outbox
+
+
+def test_a_machine_that_it_left_costs_no_more_until_it_is_charged():
+    job = placed()
+    ended = after(running(job), EVENTS["seen-exit-0"], timedelta(minutes=6))
+
+    assert ended.charges.open_of("m-1").until == NOW + timedelta(minutes=6)
+    assert cost_so_far(ended, NOW + HOUR)[0] == pytest.approx(1.5 + 0.15)
+    assert machine_cost(ended, NOW + HOUR).idle_usd == pytest.approx(1.65 - ended.charges.trained_usd)
+    assert ended.charges.own_tasks_usd == ended.totals.cost_usd > 0
+    charged = after(ended, MachineCharged(Charge("m-1", 1.8, 5.0)))
+    assert (charged.charges.open, cost_so_far(charged, NOW + HOUR)[0]) == ((), pytest.approx(1.8))
+
+
+def test_the_machine_of_a_task_may_be_charged_before_its_end_is_known():
+    job = running(placed())
+    charged = after(job, MachineCharged(Charge("m-1", 2.0, 5.0)))
+
+    assert cost_so_far(charged, NOW + HOUR)[0] == pytest.approx(2.0)
+    ended = after(charged, EVENTS["seen-exit-0"], timedelta(minutes=6))
+    assert (ended.charges.open, cost_so_far(ended, NOW + HOUR)[0]) == ((), pytest.approx(2.0))
+    assert machine_cost(ended, NOW).idle_usd == 2.0 - ended.charges.trained_usd < 2.0
+
+
+def test_a_machine_of_an_earlier_release_is_not_charged():
+    job = running(placed(holdings=None))
+
+    assert (job.charges.open, running_task(job).machine_id) == ((), "")
+    assert cost_so_far(job, NOW + HOUR)[0] > 0
+
+
+def test_only_some_machines_are_remembered_and_each_price_that_is_not_sure():
+    job = SITUATIONS["w0"]
+    for number in range(KEPT_CHARGES + 2):
+        job = after(job, MachineCharged(Charge(f"m-{number}", 0.5)))
+    assert len(job.charges.latest) == KEPT_CHARGES
+    assert cost_so_far(job, NOW) == (pytest.approx(17.0), CostBasis.PRICE)
+
+    limited = after(job, MachineCharged(Charge("m-x", 0.5, is_limit=True)))
+    unknown = after(limited, MachineCharged(Charge("m-y", 0.0, is_unknown=True)))
+    assert [cost_so_far(each, NOW)[1] for each in (limited, unknown)] == [CostBasis.LIMIT, CostBasis.UNKNOWN]
+
+
+def test_an_open_charge_counts_until_it_is_over():
+    opened = OpenCharge("m-1", NOW, 0.0, 0.0, 1.0, 2.0, 1.0)
+
+    assert [opened.hours(NOW + each * HOUR) for each in (-1, 0, 2)] == [0.0, 0.0, 2.0]
+    assert replace(opened, until=NOW + HOUR).hours(NOW + 2 * HOUR) == 1.0
