@@ -51,9 +51,7 @@ def keep_operations(model: Mapping[str, Any], names: Collection[str]) -> dict[st
     """
     if missing := set(names) - model["operations"].keys():
         raise SystemExit(f"{model['metadata']['serviceId']} has no operation {', '.join(sorted(missing))}")
-    kept = {
-        name: each for name, each in model["operations"].items() if name in names or each.get("endpointoperation")
-    }
+    kept = {name: each for name, each in model["operations"].items() if name in names or each.get("endpointoperation")}
     shapes = model["shapes"]
     left = [name for name, shape in shapes.items() if shape.get("exception")]
     left += _shape_names(kept)

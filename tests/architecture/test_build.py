@@ -143,7 +143,9 @@ def described(operation: OperationModel) -> object:
     """What a client sends and reads of an operation: all of its model but the texts."""
     shapes = (operation.input_shape, operation.output_shape, *operation.error_shapes)
     rest = {
-        name: value for name, value in operation._operation_model.items() if name not in ("documentation", "errors")
+        name: value
+        for name, value in vars(operation)["_operation_model"].items()
+        if name not in ("documentation", "errors")
     }
     return rest, [vars_of(each) for each in shapes]
 
