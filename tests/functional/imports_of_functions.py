@@ -13,7 +13,7 @@ import os
 import re
 import sys
 
-for name in ("aws_lambda_powertools", "botocore.session", "pydantic", "pydantic.dataclasses"):
+for name in ("aws_lambda_powertools", "botocore.session"):
     importlib.import_module(name)
 
 for function in sys.argv[1:]:
