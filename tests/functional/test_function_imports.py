@@ -81,6 +81,7 @@ class Start(NamedTuple):
 
     modules: list[str]
     patterns: int
+    models: list[str]
     collector: int
 
 
@@ -138,10 +139,12 @@ def test_a_function_imports_nothing_that_its_first_event_does_not_need(
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_a_function_compiles_few_patterns_and_looks_for_no_cycles_before_its_first_event(
+def test_a_function_makes_little_and_looks_for_no_cycles_before_its_first_event(
     function: str, imported: Mapping[str, Start]
 ) -> None:
     assert imported[function].patterns <= MOST[function][1]
+    # plan_api reads definition files, whose models stand in each other.
+    assert function == "plan_api" or imported[function].models == []
     assert imported[function].collector == RESTING
 
 

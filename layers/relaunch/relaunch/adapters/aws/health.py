@@ -19,17 +19,17 @@ _DETAIL_TYPE = "AWS Health Event"
 _INSTANCE = r"i-[0-9a-f]+"
 
 
-class _Entity(BaseModel, extra="ignore", frozen=True):
+class _Entity(BaseModel, extra="ignore", frozen=True, defer_build=True):
     value: str = Field("", alias="entityValue")
 
 
-class _Detail(BaseModel, extra="ignore", frozen=True):
+class _Detail(BaseModel, extra="ignore", frozen=True, defer_build=True):
     status: str = Field("", alias="statusCode")
     start_time: str = Field("", alias="startTime")
     entities: tuple[_Entity, ...] = Field((), alias="affectedEntities")
 
 
-class _Event(BaseModel, extra="ignore", frozen=True):
+class _Event(BaseModel, extra="ignore", frozen=True, defer_build=True):
     detail: _Detail
     time: Timestamp
 
