@@ -94,7 +94,7 @@ def _stored_fields() -> Iterator[tuple[str, Any, Any]]:
 
 
 # Its name is what the errors of pydantic say.
-_StoredJob = make_dataclass("Job", _stored_fields())
+_StoredJob = make_dataclass("Job", _stored_fields(), eq=False, repr=False)
 _BODY: StoredType[Any] = StoredType(_StoredJob)
 
 
