@@ -7,6 +7,7 @@ be handled for the first time repeatedly.
 import json
 import re
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -63,13 +64,15 @@ class ReplayServer:
     """Records calls, or replays a recording in order.
 
     A warm function makes fewer calls than a cold one: recorded calls that it omits are skipped. `unexpected` are the
-    calls that the recording has no response for; the response is status 400.
+    calls that the recording has no response for; the response is status 400. `arrived_at` has by operation when it was
+    first called (time.perf_counter).
     """
 
     def __init__(self) -> None:
         self.upstreams: dict[str, str] = {}
         self.recorded: list[Exchange] = []
         self.unexpected: list[str] = []
+        self.arrived_at: dict[str, float] = {}
         self.skipped: list[str] = []
         self.url = ""
         self._replayed: list[Exchange] | None = None
@@ -86,6 +89,7 @@ class ReplayServer:
         self._replayed = list(exchanges)
         self.skipped = []
         self.unexpected = []
+        self.arrived_at = {}
 
     @property
     def omitted(self) -> int:
@@ -111,6 +115,7 @@ class ReplayServer:
             self.recorded.append(exchange)
             return exchange
         with self._lock:
+            self.arrived_at.setdefault(request.operation, time.perf_counter())
             for position, exchange in enumerate(self._replayed):
                 if exchange.operation == request.operation:
                     self.skipped += [each.operation for each in self._replayed[:position]]

@@ -15,7 +15,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -47,6 +47,8 @@ class Sample:
     peak_mib: float
     first_calls: int
     second_calls: int
+    to_stop_ms: float | None = None
+    """From the first invocation to the call of StopTask; None where there is none."""
 
 
 def measure(session: Session) -> list[Table]:
@@ -60,7 +62,8 @@ def measure(session: Session) -> list[Table]:
         bare = {BARE: _measure_bare(program, recording)}
         return bare | {step.function: _measure_step(program, recording, step) for step in steps}
 
-    return [_table(session.collect(measure_round))]
+    samples = session.collect(measure_round)
+    return [_table(samples), _stop_table(samples["observe_capacity"])]
 
 
 def _copy_emulator(folder: Path) -> Path:
@@ -90,12 +93,15 @@ def _measure_step(program: Path, recording: Recording, step: Step) -> Sample:
     variables = environment(step.function, recording.server.url, recording.bundle, has_machines=step.has_machines)
     with _running(program, step.function, variables, recording.folder) as emulator:
         recording.server.replay(step.exchanges)
+        invoked_at = time.perf_counter()
         first = emulator.invoke(step.event)
         recording.server.require_exact()
+        stopped_at = recording.server.arrived_at.get("StopTask")
+        to_stop = None if stopped_at is None else (stopped_at - invoked_at) * 1000
         recording.server.replay(step.exchanges)
         second = emulator.invoke(step.event)
         calls = len(step.exchanges)
-        return emulator.sample(first, second, calls, calls - recording.server.omitted)
+        return replace(emulator.sample(first, second, calls, calls - recording.server.omitted), to_stop_ms=to_stop)
 
 
 class _Emulator:
@@ -224,4 +230,15 @@ def _table(samples: Mapping[str, list[Sample]]) -> Table:
             "making of clients and connections;",
             "the 2nd is the same event again, in the same environment. calls: how many each made to AWS.",
         ),
+    )
+
+
+def _stop_table(samples: list[Sample]) -> Table:
+    """Return how long a spot warning takes in an environment that is fresh, until ECS is asked to stop the task."""
+    times = [sample.to_stop_ms for sample in samples if sample.to_stop_ms is not None]
+    return Table(
+        f"From EC2's spot warning to StopTask, cold, in the runtime interface emulator; {len(times)} rounds",
+        ("function", "median ms", "fastest", "slowest"),
+        [("observe_capacity", median(times), min(times), max(times))],
+        ("It contains the initialization. Not measured: EventBridge, SQS, the start of the environment.",),
     )

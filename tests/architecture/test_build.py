@@ -1,12 +1,25 @@
 """The build's own tables agree with the template and the code."""
 
 import ast
+import json
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
+from pathlib import Path
+from typing import Any
+
+import botocore.session
+from botocore import xform_name
+from botocore.loaders import Loader
+from botocore.model import OperationModel, ServiceModel
+from botocore.regions import EndpointResolver
 
 from architecture.conftest import REPOSITORY, Template
 
 MAKEFILES = ("functions/Makefile", "layers/relaunch/Makefile", "layers/dependencies/Makefile")
+LAYER = REPOSITORY / "layers" / "dependencies"
 
 
 def pins(requirements: list[str]) -> dict[str, str]:
@@ -69,8 +82,80 @@ def test_each_system_has_the_release_of_re2_that_its_pythons_are_tested_with() -
     assert pins([tested["python_version >= '3.12'"]]) == pins(layers["2023"].splitlines())
 
 
-def test_the_layer_keeps_the_models_of_the_services_that_are_called_and_no_others() -> None:
-    makefile = (REPOSITORY / "layers" / "dependencies" / "Makefile").read_text()
-    (kept,) = re.findall(r"^SERVICES = (.*)$", makefile, re.MULTILINE)
+def test_the_layer_keeps_the_operations_that_are_called_and_no_others() -> None:
+    """An operation counts as called where its name is an attribute or a text: that of a paginator is one."""
+    kept = json.loads((LAYER / "operations.json").read_text())
+    session = botocore.session.get_session()
+    used = names_used()
 
-    assert set(kept.split()) == clients_made()
+    assert kept.keys() == clients_made()
+    for service, operations in kept.items():
+        known = session.get_service_model(service).operation_names
+        assert operations == sorted(each for each in known if xform_name(each) in used), service
+
+
+def test_a_client_of_the_layer_serializes_and_parses_as_one_of_the_whole_model(tmp_path: Path) -> None:
+    data = Path(botocore.__file__).parent / "data"
+    kept = json.loads((LAYER / "operations.json").read_text())
+    for service in (*kept, "batch"):
+        shutil.copytree(data / service, tmp_path / service)
+    shutil.copy(data / "endpoints.json", tmp_path)
+    subprocess.run([sys.executable, LAYER / "keep_services.py", tmp_path, LAYER / "operations.json"], check=True)
+    loader = Loader(extra_search_paths=[str(tmp_path)], include_default_search_paths=False)
+
+    assert {each.name for each in tmp_path.iterdir() if each.is_dir()} == set(kept)
+    resolvers = [EndpointResolver(each.load_data("endpoints")) for each in (Loader(), loader)]
+    for service, operations in kept.items():
+        whole, ours = (
+            ServiceModel(each.load_service_model(service, "service-2"), service) for each in (Loader(), loader)
+        )
+        assert set(operations) <= set(ours.operation_names)
+        # S3's client reads the text of its own parameters.
+        assert ours.client_context_parameters == whole.client_context_parameters
+        assert ours.metadata == whole.metadata
+        for name in ours.operation_names:
+            assert described(ours.operation_model(name)) == described(whole.operation_model(name)), name
+        assert [vars_of(each) for each in ours.error_shapes] == [vars_of(each) for each in whole.error_shapes]
+        for region in ("us-east-1", "eu-central-1", "cn-north-1", "us-gov-west-1", "aws-global"):
+            places = [each.construct_endpoint(whole.endpoint_prefix, region) for each in resolvers]
+            assert places[0] == places[1]
+
+
+def test_an_operation_that_is_not_in_the_model_ends_the_build(tmp_path: Path) -> None:
+    shutil.copytree(Path(botocore.__file__).parent / "data" / "sts", tmp_path / "sts")
+    wanted = tmp_path / "operations.json"
+    for content, problem in (({"sts": ["Guess"]}, "STS has no operation Guess"), ({"s4": []}, "no model of: s4")):
+        wanted.write_text(json.dumps(content))
+        ended = subprocess.run(
+            [sys.executable, LAYER / "keep_services.py", tmp_path, wanted], capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == 1
+        assert problem in ended.stderr
+
+
+def names_used() -> set[str]:
+    """The attributes and texts of our code."""
+    sources = (REPOSITORY / "layers" / "relaunch" / "relaunch").rglob("*.py")
+    return {name for source in sources for name in re.findall(r"""[."'](\w+)\b""", source.read_text())}
+
+
+def described(operation: OperationModel) -> object:
+    """What a client sends and reads of an operation: all of its model but the texts."""
+    shapes = (operation.input_shape, operation.output_shape, *operation.error_shapes)
+    rest = {
+        name: value
+        for name, value in vars(operation)["_operation_model"].items()
+        if name not in ("documentation", "errors")
+    }
+    return rest, [vars_of(each) for each in shapes]
+
+
+def vars_of(shape: Any, around: tuple[str, ...] = ()) -> object:
+    """A shape with all that it consists of, as deep as it does not contain itself."""
+    if shape is None or shape.name in around:
+        return shape and shape.name
+    inner = (*around, shape.name)
+    parts = dict(getattr(shape, "members", {}))
+    parts |= {name: getattr(shape, name) for name in ("member", "key", "value") if hasattr(shape, name)}
+    own = (shape.name, shape.type_name, shape.serialization, shape.metadata)
+    return own, {name: vars_of(each, inner) for name, each in parts.items()}

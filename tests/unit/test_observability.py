@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from relaunch import collector
 from relaunch.bootstrap import emf_metrics, with_metrics
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.observability import EmfMetrics
@@ -65,7 +66,11 @@ def test_no_line_has_more_values_than_cloudwatch_takes(metrics: EmfMetrics, caps
     assert [value for values in written for value in values] == list(range(250))
 
 
-def test_a_handler_writes_its_metrics_also_when_it_fails(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_handler_writes_its_metrics_and_wakes_the_collector_also_when_it_fails(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    woken: list[bool] = []
+    monkeypatch.setattr(collector, "wake", lambda: woken.append(True))
     # They are those of the process, in which another test may have recorded some.
     emf_metrics().flush()
     capsys.readouterr()
@@ -82,4 +87,5 @@ def test_a_handler_writes_its_metrics_also_when_it_fails(capsys: pytest.CaptureF
         handle({"fails": True}, None)
 
     assert [line["JobsAccepted"] for line in lines(capsys)] == [[1.0], [1.0]]
+    assert woken == [True, True]
     assert handle.__name__ == "handle"

@@ -8,8 +8,7 @@ from functools import cache, partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, assert_never, cast
 
-from botocore.config import Config
-
+from relaunch import collector  # first: the imports below are faster for it
 from relaunch import late_parts as parts
 from relaunch.adapters.aws.client_config import CLIENT_CONFIG, EVENTS_CONFIG, SINGLE_SEND_CONFIG, TABLE_CONFIG
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
@@ -37,6 +36,7 @@ from relaunch.topic_parts import topic_queue
 
 if TYPE_CHECKING:
     import boto3
+    from botocore.config import Config
 
     from relaunch.late_parts import AssumedRole, CurrentSnapshot, EmfMetrics
 
@@ -73,6 +73,7 @@ def with_metrics(handle: Handler) -> Handler:
             return handle(*args)
         finally:
             metrics.flush()
+            collector.wake()
 
     return cast("Handler", run)
 
@@ -171,7 +172,7 @@ class Clients:
         self._create = create
         self._clients: dict[tuple[str, Config], Any] = {}
 
-    def lazy(self, service: str, region: str | None = None, config: Config = CLIENT_CONFIG) -> Any:
+    def lazy(self, service: str, region: str | None = None, config: "Config" = CLIENT_CONFIG) -> Any:
         """Return the client of a service."""
         if (service, config) not in self._clients:
             create = self._create

@@ -9,13 +9,11 @@ from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
 from relaunch.core.offerings.instance_types import AmiKind
 from relaunch.setting_values import InvalidSettingsError, flag, price_cap, required, split, whole
 
-_MACHINE_SUBNET = re.compile(r"(?P<zone>[a-z]{2}-[a-z0-9-]+)=(?P<subnet>subnet-[0-9a-f]+)")
-_LAUNCH_TEMPLATE = re.compile(r"(?P<kind>gpu|neuron)=(?P<id>lt-[0-9a-f]+):(?P<version>[1-9][0-9]*)")
-_TAG = re.compile(
-    r"(?!aws:|relaunch:|\.{1,2}=|_index=)(?P<key>[A-Za-z0-9._:@+-]{1,127})=(?P<value>[A-Za-z0-9 _.:/=+@-]{0,256})"
-)
-_RESERVATION = re.compile(r"cr-[0-9a-f]+")
-_INSTANCE_ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+")
+_MACHINE_SUBNET = r"(?P<zone>[a-z]{2}-[a-z0-9-]+)=(?P<subnet>subnet-[0-9a-f]+)"
+_LAUNCH_TEMPLATE = r"(?P<kind>gpu|neuron)=(?P<id>lt-[0-9a-f]+):(?P<version>[1-9][0-9]*)"
+_TAG = r"(?!aws:|relaunch:|\.{1,2}=|_index=)(?P<key>[A-Za-z0-9._:@+-]{1,127})=(?P<value>[A-Za-z0-9 _.:/=+@-]{0,256})"
+_RESERVATION = r"cr-[0-9a-f]+"
+_INSTANCE_ROLE = r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+"
 
 
 def read_machines(values: Mapping[str, str], names: Mapping[str, str]) -> MachineSettings:
@@ -76,7 +74,7 @@ def _task_stop(values: Mapping[str, str], name: str) -> TaskStop:
 def _machine_subnets(values: Mapping[str, str], name: str) -> dict[str, str]:
     subnets: dict[str, str] = {}
     for entry in split(values[name]) or ("",):
-        match = _MACHINE_SUBNET.fullmatch(entry)
+        match = re.fullmatch(_MACHINE_SUBNET, entry)
         if match is None:
             raise InvalidSettingsError(
                 f"setting {name}: {entry!r} is not zone=subnet, for example us-east-1a=subnet-0123456789abcdef0"
@@ -93,7 +91,7 @@ def _machine_subnets(values: Mapping[str, str], name: str) -> dict[str, str]:
 def _launch_templates(values: Mapping[str, str], name: str) -> dict[AmiKind, LaunchTemplate]:
     templates: dict[AmiKind, LaunchTemplate] = {}
     for entry in split(values[name]) or ("",):
-        match = _LAUNCH_TEMPLATE.fullmatch(entry)
+        match = re.fullmatch(_LAUNCH_TEMPLATE, entry)
         if match is None:
             raise InvalidSettingsError(
                 f"setting {name}: {entry!r} is not gpu=ID:VERSION or neuron=ID:VERSION, for example "
@@ -110,7 +108,7 @@ def _launch_templates(values: Mapping[str, str], name: str) -> dict[AmiKind, Lau
 def _reservations(values: Mapping[str, str], name: str) -> tuple[str, ...]:
     ids = tuple(dict.fromkeys(split(values.get(name, ""))))
     for each in ids:
-        if _RESERVATION.fullmatch(each) is None:
+        if re.fullmatch(_RESERVATION, each) is None:
             raise InvalidSettingsError(
                 f"setting {name}: {each!r} is not the ID of a capacity reservation, for example cr-0123456789abcdef0; "
                 "a Capacity Block has such an ID too: aws ec2 describe-capacity-reservations"
@@ -126,7 +124,7 @@ def read_tags(text: str, name: str) -> dict[str, str]:
     """
     tags: dict[str, str] = {}
     for entry in split(text):
-        match = _TAG.fullmatch(entry)
+        match = re.fullmatch(_TAG, entry)
         if match is None:
             raise InvalidSettingsError(
                 f"setting {name}: {entry!r} is not KEY=VALUE, for example cost-center=ml-42; keys that begin with aws: "
@@ -140,7 +138,7 @@ def read_tags(text: str, name: str) -> dict[str, str]:
 
 def _instance_role(values: Mapping[str, str], name: str) -> str:
     arn = values[name]
-    if _INSTANCE_ROLE.fullmatch(arn) is None:
+    if re.fullmatch(_INSTANCE_ROLE, arn) is None:
         raise InvalidSettingsError(
             f"setting {name}: {arn!r} is not the ARN of a role, for example "
             "arn:aws:iam::111122223333:role/relaunch/machines"

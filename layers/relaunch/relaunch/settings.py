@@ -19,7 +19,7 @@ from relaunch.machine_settings import read_machine_limits, read_machines
 from relaunch.ports import CapacityProviderOffer
 from relaunch.setting_values import InvalidSettingsError, number, price_cap, required, split, switch, whole
 
-_CAPACITY_PROVIDER = re.compile(
+_CAPACITY_PROVIDER = (
     r"(?P<name>[A-Za-z0-9_-]+)=(?P<instance_type>[a-z0-9.-]+)/(?P<purchase>spot|on-demand|reserved)"
     r"(?P<managed>/managed-instances)?(?:/(?P<disk>[1-9][0-9]{0,5})GiB)?"
     r"(?:/until-(?P<until>20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2})Z)?"
@@ -27,9 +27,9 @@ _CAPACITY_PROVIDER = re.compile(
 )
 _END = "2026-12-05T11:30Z"
 # A derived family begins with 237 characters of its source at most, which longer names could share.
-_FAMILY_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,237}\*?")
+_FAMILY_PATTERN = r"[A-Za-z0-9_-]{1,237}\*?"
 _ANY_FAMILY = "any"
-_ROLE_PATH = re.compile(r"([A-Za-z0-9_+=,.@-]+/)+")
+_ROLE_PATH = r"([A-Za-z0-9_+=,.@-]+/)+"
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ def parse_capacity_providers(text: str) -> tuple[CapacityProviderOffer, ...]:
 
 
 def _parse_capacity_provider(entry: str) -> CapacityProviderOffer:
-    match = _CAPACITY_PROVIDER.fullmatch(entry)
+    match = re.fullmatch(_CAPACITY_PROVIDER, entry)
     if match is None:
         raise InvalidSettingsError(
             f"capacity provider {entry!r} is not name=instance-type/purchase, for example g5-spot=g5.xlarge/spot, "
@@ -293,7 +293,7 @@ def _families(values: Mapping[str, str], name: str) -> tuple[str, ...] | None:
         return None
     patterns = split(text)
     for pattern in patterns:
-        if _FAMILY_PATTERN.fullmatch(pattern) is None:
+        if re.fullmatch(_FAMILY_PATTERN, pattern) is None:
             raise InvalidSettingsError(
                 f"setting {name}: {pattern!r} is neither a family of task definitions nor the beginning of one with * "
                 f"behind it, for example relaunch-*; {_ANY_FAMILY!r} alone stands for every family"
@@ -303,7 +303,7 @@ def _families(values: Mapping[str, str], name: str) -> tuple[str, ...] | None:
 
 def _role_path(values: Mapping[str, str], name: str) -> str:
     path = required(values, name)
-    if _ROLE_PATH.fullmatch(path) is None:
+    if re.fullmatch(_ROLE_PATH, path) is None:
         raise InvalidSettingsError(
             f"setting {name}: {path!r} is not an IAM path without the slash in front, for example relaunch/"
         )

@@ -15,7 +15,6 @@ takes a GPU for healthy (internal/rm/health.go, xidsToSkip).
 
 import re
 from collections.abc import Mapping
-from functools import cache
 
 from relaunch.core.launches.launch import ReportedCause
 
@@ -158,12 +157,7 @@ NAMES: Mapping[str, ReportedCause | None] = {
 }
 """What an error of a start means if its text does not tell; None if only the text can."""
 
-_NAME = re.compile(r"\b[A-Z]\w+Error\b")
-
-
-@cache
-def _compiled() -> tuple[tuple[ReportedCause, re.Pattern[str]], ...]:
-    return tuple((cause, re.compile(pattern)) for cause, pattern in _BY_TEXT)
+_NAME = r"\b[A-Z]\w+Error\b"
 
 
 def meaning_of(reason: str) -> ReportedCause | None:
@@ -172,16 +166,16 @@ def meaning_of(reason: str) -> ReportedCause | None:
     `STARTS_NOWHERE`: it is the same on every machine. `START_REFUSED`: on every machine, until somebody grants
     something. `NODE_FAULT`: another machine may not have it. `UNREACHABLE`: it may be over soon.
     """
-    by_text = next((cause for cause, pattern in _compiled() if pattern.search(reason)), None)
-    by_name = (NAMES.get(each) for each in _NAME.findall(reason))
+    by_text = next((cause for cause, pattern in _BY_TEXT if re.search(pattern, reason)), None)
+    by_name = (NAMES.get(each) for each in re.findall(_NAME, reason))
     return by_text or next(filter(None, by_name), None)
 
 
 _XIDS_OF_PROGRAMS = frozenset({13, 31, 43, 45, 68, 109})
 # "NVRM: Xid (PCI:0000:00:1e): 79, pid=…", "Xid 48", "Xid: 94".
-_XID = re.compile(r"(?i)\bXid\b ?(?:\([^)]{0,40}\))?[: ]{0,3}(?P<number>[0-9]{1,4})\b")
+_XID = r"(?i)\bXid\b ?(?:\([^)]{0,40}\))?[: ]{0,3}(?P<number>[0-9]{1,4})\b"
 
 
 def tells_gpu_fault(text: str) -> bool:
     """Return whether the text has an Xid that is not one of programs."""
-    return any(int(each["number"]) not in _XIDS_OF_PROGRAMS for each in _XID.finditer(text))
+    return any(int(each["number"]) not in _XIDS_OF_PROGRAMS for each in re.finditer(_XID, text))

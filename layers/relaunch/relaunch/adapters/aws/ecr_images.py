@@ -47,7 +47,7 @@ _ARCHITECTURES = {
 _UPSTREAM_ERRORS = frozenset({"UpstreamTooManyRequests", "UpstreamUnavailable"})
 
 
-class _Platform(BaseModel):
+class _Platform(BaseModel, defer_build=True):
     os: str = ""
     architecture: str = ""
 
@@ -61,12 +61,12 @@ class _Platform(BaseModel):
         return f"{system}/{_ARCHITECTURES.get(architecture, architecture)}"
 
 
-class _Descriptor(BaseModel):
+class _Descriptor(BaseModel, defer_build=True):
     digest: str
     platform: _Platform | None = None
 
 
-class _Manifest(BaseModel):
+class _Manifest(BaseModel, defer_build=True):
     """An index has `manifests`, the manifest of an image has `config`."""
 
     manifests: list[_Descriptor] | None = None

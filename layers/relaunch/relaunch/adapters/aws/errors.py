@@ -53,14 +53,14 @@ _CONCURRENT_REGISTRATION = "Too many concurrent attempts to create a new revisio
 
 # Somebody has to grant or mend something first: a permission, a credential, a key of KMS, a bucket, a cluster, or the
 # account. Sources: the "Common Errors" pages, and "Error responses" of S3.
-_NOT_GRANTED = re.compile(
+_NOT_GRANTED = (
     r"AccessDenied|AllAccessDisabled|AuthFailure|Blocked|ClusterNotFound|IncompleteSignature|InvalidAccessKeyId"
     r"|InvalidClientTokenId|InvalidSignature|KMS\.|KMS[A-Z]|MissingAuthenticationToken|NoSuchBucket|NotAuthorized"
     r"|OptInRequired|SignatureDoesNotMatch|Unauthorized|UnrecognizedClient"
 )
 # ECS answers so, with the code of parameters that it rejects, while a role does not exist yet or does not trust it, and
 # when a subnet or a security group of the stack's settings is gone. The texts are from users' reports.
-_NOT_THERE_YET = re.compile(
+_NOT_THERE_YET = (
     r"(?i)role is not valid|unable to assume the (service linked )?role|(subnet|security group).{0,80}does not exist"
 )
 
@@ -113,7 +113,7 @@ def is_not_granted(error: Exception) -> bool:
     """Return whether the same request may succeed once somebody has granted or mended something outside it."""
     if not isinstance(error, ClientError):
         return isinstance(error, NoCredentialsError)
-    return _NOT_GRANTED.match(error_code(error)) is not None or _NOT_THERE_YET.search(error_message(error)) is not None
+    return bool(re.match(_NOT_GRANTED, error_code(error)) or re.search(_NOT_THERE_YET, error_message(error)))
 
 
 def to_port_error(error: Exception, doing: str) -> TransientError | PermanentError:

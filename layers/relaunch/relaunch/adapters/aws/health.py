@@ -16,20 +16,20 @@ from relaunch.adapters.validation import Timestamp, permanent_if_invalid
 from relaunch.core.launches.launch import InstancesRetiring
 
 _DETAIL_TYPE = "AWS Health Event"
-_INSTANCE = re.compile(r"i-[0-9a-f]+")
+_INSTANCE = r"i-[0-9a-f]+"
 
 
-class _Entity(BaseModel, extra="ignore", frozen=True):
+class _Entity(BaseModel, extra="ignore", frozen=True, defer_build=True):
     value: str = Field("", alias="entityValue")
 
 
-class _Detail(BaseModel, extra="ignore", frozen=True):
+class _Detail(BaseModel, extra="ignore", frozen=True, defer_build=True):
     status: str = Field("", alias="statusCode")
     start_time: str = Field("", alias="startTime")
     entities: tuple[_Entity, ...] = Field((), alias="affectedEntities")
 
 
-class _Event(BaseModel, extra="ignore", frozen=True):
+class _Event(BaseModel, extra="ignore", frozen=True, defer_build=True):
     detail: _Detail
     time: Timestamp
 
@@ -47,7 +47,7 @@ def parse_health_event(event: Mapping[str, object]) -> InstancesRetiring | None:
     with permanent_if_invalid("reading an event from AWS Health"):
         parsed = _Event.model_validate(event)
     # Maintenance may be of a host, or of a subnet's network, too.
-    instance_ids = tuple(each.value for each in parsed.detail.entities if _INSTANCE.fullmatch(each.value))
+    instance_ids = tuple(each.value for each in parsed.detail.entities if re.fullmatch(_INSTANCE, each.value))
     if parsed.detail.status == "closed" or not instance_ids:
         return None
     ends_at = _read_date(parsed.detail.start_time) or parsed.time

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 class Payload(BaseModel):
     """Base of the models; IDs may be numbers or strings."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True, defer_build=True)
 
 
 class Repository(Payload):

@@ -31,11 +31,11 @@ _TOKEN_AT_FAULT = (401, 403, 404)
 _NUMBER = re.compile("[0-9]{1,10}")
 
 
-class _FieldError(BaseModel):
+class _FieldError(BaseModel, defer_build=True):
     message: str = ""
 
 
-class _Error(BaseModel):
+class _Error(BaseModel, defer_build=True):
     """An error; of its fields GitHub writes objects, or texts."""
 
     message: str = ""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from relaunch.adapters.github.rest_api import GithubRestApi, RestAnswer
 from relaunch.adapters.validation import Timestamp, describe_errors
@@ -20,7 +20,7 @@ _PAGE = 100
 _NEXT = re.compile(r'<([^>]*)>\s*;[^,]*\brel="?next"?')
 
 
-class _Delivery(BaseModel):
+class _Delivery(BaseModel, defer_build=True):
     """An attempt as it is listed; without an answer GitHub writes 0 or nothing for `status_code`."""
 
     id: int
@@ -29,14 +29,14 @@ class _Delivery(BaseModel):
     status_code: int | None = None
 
 
-class _HookConfig(BaseModel):
+class _HookConfig(BaseModel, defer_build=True):
     url: str = ""
 
 
-class _Hook(BaseModel):
+class _Hook(BaseModel, defer_build=True):
     id: int
     active: bool = True
-    config: _HookConfig = _HookConfig()
+    config: _HookConfig = Field(default_factory=_HookConfig)
 
 
 _DELIVERIES = TypeAdapter(list[_Delivery])

@@ -52,7 +52,7 @@ _AttemptNumber = Annotated[int, Field(ge=1, le=10**6), BeforeValidator(_check_nu
 
 
 class _Request(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class SubmitRequest(_Request):
@@ -115,7 +115,7 @@ Request = Annotated[AnyRequest, Field(discriminator="action")]
 _REQUEST: TypeAdapter[AnyRequest] = TypeAdapter(Request)
 
 
-class Progress(BaseModel):
+class Progress(BaseModel, defer_build=True):
     """How far the training of a job was at the last look, up to ten minutes ago."""
 
     step: int = Field(ge=0, description="The step of the newest complete checkpoint.")
@@ -128,7 +128,7 @@ class Progress(BaseModel):
     )
 
 
-class JobDescription(BaseModel):
+class JobDescription(BaseModel, defer_build=True):
     """The state of a job."""
 
     job_id: str
@@ -162,7 +162,7 @@ class JobDescription(BaseModel):
     progress: Progress | None = Field(description="Null of a job of which no checkpoint was seen.")
 
 
-class JobAnswer(BaseModel):
+class JobAnswer(BaseModel, defer_build=True):
     """The requested job; `is_new` and `note` are for submissions and retries only."""
 
     job: JobDescription
@@ -172,7 +172,7 @@ class JobAnswer(BaseModel):
     note: str = Field("", description="The result of the request in words.")
 
 
-class Refusal(BaseModel):
+class Refusal(BaseModel, defer_build=True):
     """The reason why a request is rejected."""
 
     code: str = Field(
@@ -185,7 +185,7 @@ class Refusal(BaseModel):
     message: str = Field(min_length=1, description="A description of the error.")
 
 
-class RefusalAnswer(BaseModel):
+class RefusalAnswer(BaseModel, defer_build=True):
     """The request is rejected, and would be again; WaitingLimitReached and Unavailable may pass.
 
     Any other failure of a call may be temporary.

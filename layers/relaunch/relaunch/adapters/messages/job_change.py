@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import ConfigDict, TypeAdapter
-
+from relaunch.adapters.stored_type import StoredType
 from relaunch.core.lifecycle.change_events import SCHEMA_VERSION, JobStateChange
 
-_DETAIL = TypeAdapter(JobStateChange)
+_DETAIL = StoredType[JobStateChange](JobStateChange)
 
 
 def write_detail(event: JobStateChange) -> str:
@@ -25,13 +24,16 @@ def read_detail(detail: str | bytes) -> JobStateChange:
     """Return the event of a JSON text.
 
     Raises:
-        pydantic.ValidationError: it is none.
+        pydantic_core.ValidationError: it is none.
     """
     return _DETAIL.validate_json(detail)
 
 
 def published_schema() -> Mapping[str, Any]:
     """Return the schema of `detail`; receivers ignore members that it does not name."""
+    # Imported here because functions only write events.
+    from pydantic import ConfigDict, TypeAdapter  # noqa: PLC0415
+
     # Only within another type a dataclass takes the docstrings of its attributes.
     described = TypeAdapter(list[JobStateChange], config=ConfigDict(use_attribute_docstrings=True))
     schema = _without_none(described.json_schema(mode="serialization"))

@@ -42,14 +42,14 @@ _FileText = Annotated[str, Field(max_length=MAX_CHARACTERS)]
 class CompareRequest(BaseModel):
     """Compare a definition file with the one that it is to replace, and plan what differs; nothing is registered."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     action: Literal["compare"]
     definitions: _FileText | None = Field(description="The text of the file; null if it is deleted.")
     base: _FileText | None = Field(None, description="The text of the file that it replaces; null if there is none.")
 
 
-class ChangedKey(BaseModel):
+class ChangedKey(BaseModel, defer_build=True):
     """A key whose value differs; values are cut, and those of a key that is not written are empty."""
 
     key: str = Field(description="Such as accelerator.gpu.count.")
@@ -57,7 +57,7 @@ class ChangedKey(BaseModel):
     after: str
 
 
-class DefinitionComparison(BaseModel):
+class DefinitionComparison(BaseModel, defer_build=True):
     """What becomes of a job definition."""
 
     definition: str = Field(description="Its name.")
@@ -67,7 +67,7 @@ class DefinitionComparison(BaseModel):
     plan: PlanDescription | None = Field(description=f"Of a new or changed one; of the first {MAX_PLANS} only.")
 
 
-class Comparison(BaseModel):
+class Comparison(BaseModel, defer_build=True):
     """The file compared with the one that it replaces."""
 
     problems: list[str] = Field(
@@ -81,7 +81,7 @@ class Comparison(BaseModel):
     left_out: int = Field(ge=0, description="How many definitions are left out, as the answer has its limit.")
 
 
-class CompareAnswer(BaseModel):
+class CompareAnswer(BaseModel, defer_build=True):
     """The comparison; nothing was stored or launched."""
 
     comparison: Comparison

@@ -12,7 +12,7 @@ from relaunch.core.selection.selection import Selection, explain_rejection
 _MOST_OFFERINGS = 10
 
 
-class PlannedOffering(BaseModel):
+class PlannedOffering(BaseModel, defer_build=True):
     """An offering that satisfies the definition."""
 
     offering: str = Field(description="Instance type, purchase option, zone.")
@@ -22,14 +22,14 @@ class PlannedOffering(BaseModel):
     )
 
 
-class FilterCount(BaseModel):
+class FilterCount(BaseModel, defer_build=True):
     """A filter that rejected offerings."""
 
     filter: str = Field(description="The name of the filter.")
     rejected: int = Field(ge=1, description="How many offerings it rejected.")
 
 
-class PlanDescription(BaseModel):
+class PlanDescription(BaseModel, defer_build=True):
     """Where a job would run now."""
 
     definition: str = Field(description="The job definition's name.")
@@ -45,7 +45,7 @@ class PlanDescription(BaseModel):
     notices: list[str] = Field(description="What is doubtful about the definition or its images.")
 
 
-class PlanAnswer(BaseModel):
+class PlanAnswer(BaseModel, defer_build=True):
     """The requested plan; nothing was stored or launched."""
 
     plan: PlanDescription

@@ -26,7 +26,7 @@ class WatchedTopics:
 
 
 class _Attribute(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
     Value: str
 
@@ -34,7 +34,7 @@ class _Attribute(BaseModel):
 class _Notification(BaseModel):
     """What SNS delivers without raw message delivery; its members have SNS's names."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
     Type: Literal["Notification"]
     TopicArn: str = Field(min_length=1, max_length=400)

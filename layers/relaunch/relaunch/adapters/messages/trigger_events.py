@@ -20,7 +20,7 @@ from relaunch.core.triggers.matching import IgnoredEvent
 
 
 class _Payload(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
 
 class _Bucket(_Payload):
@@ -51,7 +51,7 @@ class _Record(_Payload):
     event_source: Literal["aws:s3"] = Field(alias="eventSource")
     event_name: str = Field(alias="eventName")
     s3: _Upload
-    response: _ResponseElements = Field(default=_ResponseElements(), alias="responseElements")
+    response: _ResponseElements = Field(default_factory=_ResponseElements, alias="responseElements")
 
 
 class _ImageAction(_Payload):

@@ -34,7 +34,7 @@ _PLACES = ("url", "token", "channel", "secret", "topic_arn")
 class ReceiverConfiguration(BaseModel):
     """Where a receiver is, and what it wants. Its secrets are not shown when it is printed."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     kind: ReceiverKind
     url: SecretStr | None = None

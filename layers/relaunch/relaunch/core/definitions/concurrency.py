@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 
 from relaunch.core.records import dataclass
 
-_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_PLACEHOLDER = r"\{([^{}]*)\}"
 _INPUT = "inputs."
 _BRANCHES = "refs/heads/"
 # A job is one item, and the name is in each of its timeline entries that speak of the group.
@@ -33,7 +33,7 @@ class Concurrency:
 def find_unknown_placeholders(group: str, inputs: Collection[str]) -> list[str]:
     """Return what in the text of a group stands in braces and is no placeholder; `inputs` are the declared ones."""
     known = {"branch", "repository", "definition", *(f"{_INPUT}{name}" for name in inputs)}
-    return [name for name in _PLACEHOLDER.findall(group) if name not in known]
+    return [name for name in re.findall(_PLACEHOLDER, group) if name not in known]
 
 
 def write_group(
@@ -53,9 +53,9 @@ def write_group(
     }
     found = {name: text for name, text in values.items() if text}
     found |= {f"{_INPUT}{name}": text for name, text in inputs.items()}
-    if not found.keys() >= set(_PLACEHOLDER.findall(concurrency.group)):
+    if not found.keys() >= set(re.findall(_PLACEHOLDER, concurrency.group)):
         return ""
-    name = _PLACEHOLDER.sub(lambda placeholder: found[placeholder[1]], concurrency.group)
+    name = re.sub(_PLACEHOLDER, lambda placeholder: found[placeholder[1]], concurrency.group)
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…{hash_of(name)}"
 
 

@@ -155,16 +155,16 @@ def _without_slot(before: Job, decision: Decision) -> Decision:
 
 
 _DOCTOR = "`relaunch doctor` checks what the stack may do; docs/deploy.md says which role needs what"
-_AWS = re.compile(
+_AWS = (
     r"(?:User: )(?P<user>\S+) is not authorized to perform: (?P<action>[\w-]+:\w+)(?: on resource: (?P<resource>\S+))?"
 )
-_ROLE = re.compile(r"assumed-role/(?P<role>[^/]+)/")
-_KUBERNETES = re.compile(
+_ROLE = r"assumed-role/(?P<role>[^/]+)/"
+_KUBERNETES = (
     r'User "(?P<user>[^"]+)" cannot (?P<verb>\w+) resource "(?P<resource>[^"]+)"'
     r'(?: in API group "[^"]*")?(?: in the namespace "(?P<namespace>[^"]+)")?'
 )
-_NAMESPACE = re.compile(r'namespaces "(?P<namespace>[^"]+)" not found')
-_CREDENTIALS = re.compile(r"HTTP 401|kubeconfig: ")
+_NAMESPACE = r'namespaces "(?P<namespace>[^"]+)" not found'
+_CREDENTIALS = r"HTTP 401|kubeconfig: "
 _RENEWAL = (
     "the cluster does not take the credentials: renew the kubeconfig in its secret; a token of `kubectl create token` "
     "is valid for an hour unless `--duration` says longer, one of a Secret of type kubernetes.io/service-account-token "
@@ -210,12 +210,10 @@ _AT_ONCE = (
     "cancel` and `relaunch retry` try at once, unless several of its machines were of no use in the last hours"
 )
 _START_WORDS = (
-    (re.compile(r"(?i)unable to assume|execution (role )?credentials"), _ASSUMED),
+    (r"(?i)unable to assume|execution (role )?credentials", _ASSUMED),
     (
-        re.compile(
-            r"(?i)basic auth credentials|authorization token|unauthorized: |403|registry auth|ecr auth|"
-            r"registry credentials|ecr credentials|AuthorizationData"
-        ),
+        r"(?i)basic auth credentials|authorization token|unauthorized: |403|registry auth|ecr auth|"
+        r"registry credentials|ecr credentials|AuthorizationData",
         _PULLED,
     ),
 )
@@ -230,9 +228,9 @@ def what_to_look_at(job: Job, reason: str) -> tuple[str, ...]:
 
 def _about_start(reason: str) -> tuple[str, ...]:
     """Return what somebody can do about a task that does not start, by the words of the agent."""
-    if found := _AWS.search(reason):
+    if found := re.search(_AWS, reason):
         return (_describe_grant(found, reason) or _describe_deny(found), _OF_THE_TASK)
-    return (next((advice for words, advice in _START_WORDS if words.search(reason)), _SAME_ON_ALL),)
+    return (next((advice for words, advice in _START_WORDS if re.search(words, reason)), _SAME_ON_ALL),)
 
 
 def lacks_useful_machine(job: Job) -> bool:
@@ -250,20 +248,20 @@ def what_to_grant(reason: str) -> tuple[str, ...]:
 
 
 def _from_its_words(reason: str) -> tuple[str, ...]:
-    if found := _AWS.search(reason):
+    if found := re.search(_AWS, reason):
         grant = _describe_grant(found, reason)
         return (
             f"{grant}: template.yaml does, so deploy again or see what took it away"
             if grant
             else _describe_deny(found),
         )
-    if found := _KUBERNETES.search(reason):
+    if found := re.search(_KUBERNETES, reason):
         where = f" in the namespace {found['namespace']}" if found["namespace"] else ""
         granting = "`kubectl apply -f infrastructure/kubernetes/role.yaml`"
         return (f"let {found['user']} {found['verb']} {found['resource']}{where}: {granting}",)
-    if found := _NAMESPACE.search(reason):
+    if found := re.search(_NAMESPACE, reason):
         return (f"`kubectl create namespace {found['namespace']}`, and apply infrastructure/kubernetes/role.yaml",)
-    return (_RENEWAL,) if _CREDENTIALS.search(reason) else ()
+    return (_RENEWAL,) if re.search(_CREDENTIALS, reason) else ()
 
 
 def _describe_grant(found: re.Match[str], reason: str) -> str:
@@ -276,7 +274,7 @@ def _describe_deny(found: re.Match[str]) -> str:
 
 
 def _whom_what(found: re.Match[str]) -> str:
-    role = _ROLE.search(found["user"])
+    role = re.search(_ROLE, found["user"])
     to = f"the role {role['role']}" if role else found["user"].rstrip(".,;")
     on = f" on {found['resource'].rstrip('.,;')}" if found["resource"] else ""
     return f"{to} {found['action']}{on}"

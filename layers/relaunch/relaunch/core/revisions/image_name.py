@@ -13,10 +13,10 @@ _OFFICIAL = "library"
 _MAX_LENGTH = 512
 
 _HOST = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
-_REGISTRY = re.compile(rf"(?:{_HOST}(?:\.{_HOST})*)(?::[0-9]+)?")
-_COMPONENT = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*")
-_TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_REGISTRY = rf"(?:{_HOST}(?:\.{_HOST})*)(?::[0-9]+)?"
+_COMPONENT = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_TAG = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"
+_DIGEST = r"sha256:[0-9a-f]{64}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,10 @@ def parse_image_name(name: str) -> ImageName | None:
     path = rest.removesuffix(f"{colon}{tag}")
     registry, repository = _split_registry(path)
     is_valid = (
-        (not at or _DIGEST.fullmatch(digest) is not None)
-        and (not colon or _TAG.fullmatch(tag) is not None)
-        and _REGISTRY.fullmatch(registry) is not None
-        and all(_COMPONENT.fullmatch(each) for each in repository.split("/"))
+        (not at or re.fullmatch(_DIGEST, digest) is not None)
+        and (not colon or re.fullmatch(_TAG, tag) is not None)
+        and re.fullmatch(_REGISTRY, registry) is not None
+        and all(re.fullmatch(_COMPONENT, each) for each in repository.split("/"))
     )
     return ImageName(registry, repository, tag, digest) if is_valid else None
 

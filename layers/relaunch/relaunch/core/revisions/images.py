@@ -12,11 +12,11 @@ from dataclasses import replace
 from relaunch.core.records import dataclass
 from relaunch.core.revisions.revision import Revision
 
-_ECR_IMAGE = re.compile(
+_ECR_IMAGE = (
     r"(?P<registry>(?P<account>[0-9]{12})\.dkr[.-]ecr(?:-fips)?\.(?P<region>[a-z0-9-]+)\.[a-z0-9.-]+)/"
     r"(?P<repository>[a-z0-9][a-z0-9._/-]*)(?::(?P<tag>[A-Za-z0-9_][A-Za-z0-9._-]*))?(?:@(?P<digest>sha256:[0-9a-f]+))?"
 )
-_ECS_ARN = re.compile(r"arn:[^:]+:ecs:(?P<region>[^:]+):(?P<account>[0-9]+):.*")
+_ECS_ARN = r"arn:[^:]+:ecs:(?P<region>[^:]+):(?P<account>[0-9]+):.*"
 _DIGEST_PREFIX_LENGTH = 12
 NOT_IN_ECR = "is not in ECR"
 """How the reason of a job ends, or begins to, whose image is missing."""
@@ -69,7 +69,7 @@ class FoundImage:
 
 def parse_ecr_image(name: str) -> EcrImage | None:
     """Parse an image URI; return None if it is not in a private ECR registry."""
-    match = _ECR_IMAGE.fullmatch(name)
+    match = re.fullmatch(_ECR_IMAGE, name)
     if match is None:
         return None
     parts = match.groupdict()
@@ -116,7 +116,7 @@ def held_images(revision: Revision, images: Mapping[str, str]) -> frozenset[tupl
 
 def _plan_pin(container: str, name: str, revision: Revision, wanted: tuple[str, str] | None) -> ImagePin | str:
     image = parse_ecr_image(name)
-    arn = _ECS_ARN.fullmatch(revision.arn)
+    arn = re.fullmatch(_ECS_ARN, revision.arn)
     if image is None:
         return f"{container} keeps {name}, which is not in ECR"
     if arn is not None and image.region != arn["region"]:

@@ -24,7 +24,7 @@ from relaunch.core.records import dataclass
 ACTIVE = "ACTIVE"
 
 NEURON_DEVICE_PATH = re.compile(r"/dev/neuron(?P<number>[0-9]+)")
-_REVISION_ARN = re.compile(r"(?:arn:[^:]+:ecs:[^:]*:[^:]*:task-definition/)?(?P<family>[^:/]+):(?P<revision>[0-9]+)")
+_REVISION_ARN = r"(?:arn:[^:]+:ecs:[^:]*:[^:]*:task-definition/)?(?P<family>[^:/]+):(?P<revision>[0-9]+)"
 
 
 DEFAULT_ARCHITECTURE = "X86_64"
@@ -105,7 +105,7 @@ class RevisionRow:
 
 def parse_revision_arn(arn: str) -> tuple[str, int] | None:
     """Return family and revision of a task definition ARN or of `family:revision`; None if it is neither."""
-    match = _REVISION_ARN.fullmatch(arn)
+    match = re.fullmatch(_REVISION_ARN, arn)
     return (match["family"], int(match["revision"])) if match else None
 
 
@@ -172,14 +172,14 @@ USUAL_SHUTDOWN_SECONDS = 30
 # What torchrun needs to end after its workers, before SIGKILL.
 _MARGIN_SECONDS = 5
 
-_TORCHRUN = re.compile(r"(^|[\s/;&|(])torchrun($|\s)|\btorch\.distributed\.(run|launch)\b")
-_SHELL = re.compile(r"(.*/)?(ba|da|z|k|a)?sh")
-_EXEC = re.compile(r"\bexec\s")
+_TORCHRUN = r"(^|[\s/;&|(])torchrun($|\s)|\btorch\.distributed\.(run|launch)\b"
+_SHELL = r"(.*/)?(ba|da|z|k|a)?sh"
+_EXEC = r"\bexec\s"
 
 
 def runs_torchrun(command: Sequence[str]) -> bool:
     """Return whether a command line starts torchrun, by itself or from a shell."""
-    return any(_TORCHRUN.search(each) for each in command)
+    return any(re.search(_TORCHRUN, each) for each in command)
 
 
 def has_shell_before(command: Sequence[str]) -> bool:
@@ -187,8 +187,8 @@ def has_shell_before(command: Sequence[str]) -> bool:
 
     An init process would end such a container at once: a shell that is not the first process dies of SIGTERM.
     """
-    starts_shell = bool(command) and _SHELL.fullmatch(command[0]) is not None
-    return starts_shell and not any(_EXEC.search(each) for each in command[1:])
+    starts_shell = bool(command) and re.fullmatch(_SHELL, command[0]) is not None
+    return starts_shell and not any(re.search(_EXEC, each) for each in command[1:])
 
 
 def shutdown_seconds(stop_timeout_seconds: int) -> int:

@@ -56,15 +56,15 @@ _SUBJECTS = {
     "task:group": tuple(_OPERATORS.values()),
 }
 """The operators of each subject; for `task:group` the Guide names none."""
-_ATTRIBUTE = re.compile(r"attribute:[A-Za-z0-9_.\-/\\]{1,128}")
-_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}:\d{2}(?:Z|[+-]\d{2}:\d{2})?)?", re.ASCII)
+_ATTRIBUTE = r"attribute:[A-Za-z0-9_.\-/\\]{1,128}"
+_MOMENT = r"(?a)\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}:\d{2}(?:Z|[+-]\d{2}:\d{2})?)?"
 """The Guide's formats of `registeredAt`: a date, a time in UTC, a time with `Z` or an offset."""
 _TOKEN = re.compile(
     r"\s*(?:(?P<symbol>&&|\|\||==|!=|>=|<=|=~|!~|!exists|!in|[()\[\],<>!])"
     r"|\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)'|(?P<word>[^\s()\[\],<>!=&|\"']+))"
 )
 # What Java and Python match alike, in time that is linear in the text for each repetition: nothing repeats a group.
-_PORTABLE_PATTERN = re.compile(
+_PORTABLE_PATTERN = (
     r"(?:(?:[A-Za-z0-9_/:@ .-]|\\[.\-/\\dw]|\[\^?[A-Za-z0-9_.-]+\])(?:[*+?]|\{\d{1,2}(?:,\d{0,2})?\})?"
     r"|\((?:\?:)?|\)(?![*+?{])|[|^$])*"
 )
@@ -226,7 +226,7 @@ class _Parser:
 
     def _parse_comparison(self) -> Comparison:
         subject = self._next("a subject")
-        if subject not in _SUBJECTS and not _ATTRIBUTE.fullmatch(subject):
+        if subject not in _SUBJECTS and not re.fullmatch(_ATTRIBUTE, subject):
             raise ExpressionError(f"unknown subject {subject!r}")
         word = self._next("an operator")
         if word not in _OPERATORS:
@@ -342,7 +342,7 @@ def _is_ordered(value: Value, operator: str, argument: str) -> bool:
 
 def _moment(text: str) -> datetime:
     try:
-        moment = datetime.fromisoformat(text) if _MOMENT.fullmatch(text) else None
+        moment = datetime.fromisoformat(text) if re.fullmatch(_MOMENT, text) else None
     except ValueError:
         moment = None
     if moment is None:
@@ -356,7 +356,7 @@ def _version(text: str) -> tuple[int, ...]:
 
 def _is_portable_pattern(pattern: str) -> bool:
     repetitions = sum(pattern.count(character) for character in "*+?{") - pattern.count("(?:")
-    return _PORTABLE_PATTERN.fullmatch(pattern) is not None and repetitions <= _MAX_REPETITIONS
+    return re.fullmatch(_PORTABLE_PATTERN, pattern) is not None and repetitions <= _MAX_REPETITIONS
 
 
 def _text(value: Value) -> str:

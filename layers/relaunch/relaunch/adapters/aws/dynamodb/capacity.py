@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 
-from pydantic import TypeAdapter
-
 from relaunch.adapters.aws.dynamodb.table import Item, JobsTable, count_in, epoch, key, number, stamp, text
+from relaunch.adapters.stored_type import StoredType
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.market.learning import PoolRecord
 from relaunch.core.offerings.capacity_memory import forgotten_at, remember, reopened, sound
@@ -13,8 +12,8 @@ from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, Of
 from relaunch.core.offerings.spot_runs import KEPT_FOR, Observed, SpotPool, SpotRun, SpotRuns, first_day, unknown_pool
 from relaunch.late import made_late
 
-_FAILURE = made_late(lambda: TypeAdapter(CapacityFailure))
-_RECORD = made_late(lambda: TypeAdapter(PoolRecord))
+_FAILURE = made_late(lambda: StoredType(CapacityFailure))
+_RECORD = made_late(lambda: StoredType(PoolRecord))
 _PK = "CAPACITY"
 # Sort before the keys of failures, which begin with an instance type in lower case, so that one Query reads all.
 # Records of pools sort before what earlier versions read, which cannot parse them.

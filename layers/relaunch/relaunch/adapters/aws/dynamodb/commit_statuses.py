@@ -2,9 +2,8 @@
 
 from datetime import timedelta
 
-from pydantic import TypeAdapter
-
 from relaunch.adapters.aws.dynamodb.table import Item, JobsTable, epoch, key, number, text
+from relaunch.adapters.stored_type import StoredType
 from relaunch.core.notices.commit_status import CommitStatus, ShownChange
 from relaunch.core.notices.status_budget import StatusBudget
 from relaunch.core.notices.status_report import StatusReport
@@ -15,11 +14,11 @@ from relaunch.ports.commit_statuses import StoredBudget, StoredShown
 _PK = "STATUSES"
 _BUDGET_SK = "BUDGET"
 _REPORT_SK = "REPORT"
-_SHOWN = made_late(lambda: TypeAdapter(ShownChange | None))
+_SHOWN = made_late(lambda: StoredType[ShownChange | None](ShownChange | None))
 # Longer than a job may take, with its retry.
 _SHOWN_KEPT = timedelta(days=90)
-_BUDGET = made_late(lambda: TypeAdapter(StatusBudget))
-_REPORT = made_late(lambda: TypeAdapter(StatusReport))
+_BUDGET = made_late(lambda: StoredType(StatusBudget))
+_REPORT = made_late(lambda: StoredType(StatusReport))
 
 
 class DynamoDbCommitStatuses:

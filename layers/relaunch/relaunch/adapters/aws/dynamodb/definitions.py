@@ -4,8 +4,6 @@ import secrets
 import uuid
 from collections.abc import Iterable
 
-from pydantic import TypeAdapter
-
 from relaunch.adapters.aws.dynamodb.formats import newer_if_invalid
 from relaunch.adapters.aws.dynamodb.later_fields import left_out
 from relaunch.adapters.aws.dynamodb.table import (
@@ -20,13 +18,14 @@ from relaunch.adapters.aws.dynamodb.table import (
     read_item,
     text,
 )
+from relaunch.adapters.stored_type import StoredType
 from relaunch.core.definitions.definition import JobDefinition, TriggerSource, trigger_origins
 from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
 from relaunch.late import made_late
 from relaunch.ports import PermanentError, StaleWriteError
 
-_DEFINITION = made_late(lambda: TypeAdapter(JobDefinition))
-_OWNER = made_late(lambda: TypeAdapter(Owner))
+_DEFINITION = made_late(lambda: StoredType(JobDefinition))
+_OWNER = made_late(lambda: StoredType(Owner))
 _PK = "DEFINITION"
 _ATTEMPTS = 5
 # Versions are counted from a random number, so that a definition that was removed and registered anew has another one.

@@ -4,17 +4,16 @@ import hashlib
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from pydantic import TypeAdapter
-
 from relaunch.adapters.aws.dynamodb.table import JobsTable, epoch, key, number, read_item, stamp, text
+from relaunch.adapters.stored_type import StoredType
 from relaunch.core.triggers.dispatch_rate import PERIOD, DispatchStarts
 from relaunch.late import made_late
 from relaunch.ports import EventRecord
 
 KEPT_DAYS = 8
 
-_RECORD = made_late(lambda: TypeAdapter(EventRecord))
-_STARTED_AT = made_late(lambda: TypeAdapter(dict[str, datetime]))
+_RECORD = made_late(lambda: StoredType(EventRecord))
+_STARTED_AT = made_late(lambda: StoredType(dict[str, datetime]))
 _STARTS = "STARTS"
 _LAST_TRY = "LAST_TRY"
 

@@ -6,9 +6,8 @@ from dataclasses import field, fields, make_dataclass
 from operator import attrgetter
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from relaunch.adapters.aws.dynamodb.later_fields import left_out
+from relaunch.adapters.stored_type import StoredType
 from relaunch.core.jobs.charges import Charges
 from relaunch.core.jobs.groups import GroupPlace
 from relaunch.core.jobs.job import Job
@@ -107,8 +106,8 @@ def _stored_fields() -> Iterator[tuple[str, Any, Any]]:
 
 
 # Its name is what the errors of pydantic say.
-_StoredJob = make_dataclass("Job", _stored_fields())
-_BODY: TypeAdapter[Any] = TypeAdapter(_StoredJob)
+_StoredJob = make_dataclass("Job", _stored_fields(), eq=False, repr=False)
+_BODY: StoredType[Any] = StoredType(_StoredJob)
 
 
 def write_job_body(job: Job) -> str:
@@ -127,7 +126,7 @@ def read_job_body(body: str | bytes) -> Job:
     """Return the job of a body; members that have no name here are left out (table.py keeps them).
 
     Raises:
-        pydantic.ValidationError: the body has another format.
+        pydantic_core.ValidationError: the body has another format.
     """
     stored = _BODY.validate_json(body)
     values: defaultdict[str, dict[str, Any]] = defaultdict(dict)

@@ -6,8 +6,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from relaunch.adapters.aws.dynamodb.job_body import JobBody, write_job_body
 from relaunch.adapters.aws.dynamodb.job_listing import LISTING, OPEN, UNSENT
 from relaunch.adapters.aws.dynamodb.table import (
@@ -22,6 +20,7 @@ from relaunch.adapters.aws.dynamodb.table import (
     text,
 )
 from relaunch.adapters.aws.dynamodb.unknown_fields import Body
+from relaunch.adapters.stored_type import StoredType
 from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.charges import Charges
 from relaunch.core.jobs.cost import summarize_job
@@ -50,12 +49,12 @@ HELD = "#HELD"
 """The key in the index `slots` of jobs that have a slot and may use an instance; other keys are what jobs wait for."""
 
 _JOB = JobBody()
-_SUMMARY = TypeAdapter(JobSummary)
+_SUMMARY = StoredType(JobSummary)
 _OF_CHARGES = {"machines_usd", "machines_on_demand_usd", "own_tasks_usd", "trained_usd", "open_charges"}
-_ATTEMPT = TypeAdapter(Attempt)
+_ATTEMPT = StoredType(Attempt)
 _RARE_FIELDS = ("ended_first", "held_since", "held", "program_ended_at", "pulled")
-_TIMELINE_ENTRY = TypeAdapter(TimelineEntry)
-_SELECTION = made_late(lambda: TypeAdapter(StoredSelection))
+_TIMELINE_ENTRY = StoredType(TimelineEntry)
+_SELECTION = made_late(lambda: StoredType(StoredSelection))
 
 
 class TornReadError(Exception):
@@ -222,7 +221,7 @@ def read_selection(item: Mapping[str, Any]) -> StoredSelection:
     return read_item(item, _SELECTION)
 
 
-def _dump(adapter: TypeAdapter[Any], value: object) -> dict[str, Any]:
+def _dump(adapter: StoredType[Any], value: object) -> dict[str, Any]:
     return text(adapter.dump_json(value).decode())
 
 

@@ -1,7 +1,5 @@
 """Conversion of machines to items of the jobs table and back."""
 
-from pydantic import TypeAdapter
-
 from relaunch.adapters.aws.dynamodb.table import (
     READ_UNIT_BYTES,
     Item,
@@ -13,6 +11,7 @@ from relaunch.adapters.aws.dynamodb.table import (
     stamp,
     text,
 )
+from relaunch.adapters.stored_type import StoredType
 from relaunch.core.machines.decision import KEPT_AFTER_END, due_at, gone_at, has_room
 from relaunch.core.machines.machine import Machine
 from relaunch.late import made_late
@@ -24,7 +23,7 @@ DUE = "MACHINES"
 ROOM = "#ROOM"
 """The key in the index `slots` of machines with room for another job."""
 
-BODY = made_late(lambda: TypeAdapter(Machine))
+BODY = made_late(lambda: StoredType(Machine))
 # For keys, version, write ID, times and expiry.
 _OTHER_BYTES = 384
 

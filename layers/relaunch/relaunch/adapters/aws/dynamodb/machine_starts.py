@@ -5,9 +5,8 @@ An item changes only if it is as it was read, so of two machines that take what 
 
 from collections.abc import Sequence
 
-from pydantic import TypeAdapter
-
 from relaunch.adapters.aws.dynamodb.table import Action, Item, JobsTable, epoch, key, number, put, text
+from relaunch.adapters.stored_type import StoredType
 from relaunch.core.machines.machine import Machine
 from relaunch.core.machines.starts import Starts, StartsByCause, Worth, forgotten_at, settled
 from relaunch.core.offerings.offering import OfferingKey
@@ -17,7 +16,7 @@ from relaunch.ports import TransientError
 _PK = "STARTS"
 # Each conflict means that another write succeeded, of which a cause has few at a time.
 _ATTEMPTS = 12
-_STARTS = made_late(lambda: TypeAdapter(Starts))
+_STARTS = made_late(lambda: StoredType(Starts))
 
 
 def load_starts(table: JobsTable) -> StartsByCause:

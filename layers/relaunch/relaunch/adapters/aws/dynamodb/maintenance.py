@@ -2,13 +2,12 @@
 
 from datetime import datetime, timedelta
 
-from pydantic import TypeAdapter
-
 from relaunch.adapters.aws.dynamodb.table import JobsTable, epoch, key, number, stamp, text
+from relaunch.adapters.stored_type import StoredType
 from relaunch.late import made_late
 from relaunch.ports import FoundRevision, RevisionMaintenance
 
-_MAINTENANCE = made_late(lambda: TypeAdapter(RevisionMaintenance))
+_MAINTENANCE = made_late(lambda: StoredType(RevisionMaintenance))
 _PK = "MAINTENANCE"
 _REVISIONS = "REVISIONS"
 _DERIVED = "DERIVED"

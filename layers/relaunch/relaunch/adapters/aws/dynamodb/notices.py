@@ -3,16 +3,15 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from pydantic import TypeAdapter
-
 from relaunch.adapters.aws.dynamodb.table import JobsTable, epoch, key, number, text
+from relaunch.adapters.stored_type import StoredType
 from relaunch.core.notices.record import NoticeRecord
 from relaunch.late import made_late
 from relaunch.ports import StaleWriteError
 from relaunch.ports.notices import ReceiverPause, StoredRecord
 
-_RECORD = made_late(lambda: TypeAdapter(NoticeRecord))
-_PAUSE = made_late(lambda: TypeAdapter(ReceiverPause | None))
+_RECORD = made_late(lambda: StoredType(NoticeRecord))
+_PAUSE = made_late(lambda: StoredType[ReceiverPause | None](ReceiverPause | None))
 # Longer than a job may wait at most, after what was said about it last.
 _KEPT = timedelta(days=90)
 _PAUSE_KEPT = timedelta(days=7)

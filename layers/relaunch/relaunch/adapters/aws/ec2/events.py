@@ -34,23 +34,23 @@ _DATE: TypeAdapter[datetime] = TypeAdapter(Timestamp)
 _BLOCK_ENDS = frozenset({"Capacity Block Reservation Expiration Warning", "Capacity Block Expiration Warning"})
 
 
-class _BlockDetail(BaseModel, extra="ignore", frozen=True):
+class _BlockDetail(BaseModel, extra="ignore", frozen=True, defer_build=True):
     reservation_id: str = Field(alias="capacity-reservation-id", pattern=r"^cr-[0-9a-f]+$")
     end_date: str = Field("", alias="end-date")
 
 
-class _BlockEvent(BaseModel, extra="ignore", frozen=True):
+class _BlockEvent(BaseModel, extra="ignore", frozen=True, defer_build=True):
     detail: _BlockDetail
     time: Timestamp
 
 
-class _Detail(BaseModel, extra="ignore", frozen=True):
+class _Detail(BaseModel, extra="ignore", frozen=True, defer_build=True):
     instance_id: str = Field(alias="instance-id", pattern=r"^i-[0-9a-f]+$")
     instance_action: str = Field("", alias="instance-action")
     state: str = ""
 
 
-class _Event(BaseModel, extra="ignore", frozen=True):
+class _Event(BaseModel, extra="ignore", frozen=True, defer_build=True):
     detail: _Detail
     time: Timestamp | None = None
 

@@ -61,7 +61,7 @@ _PHASES = {
 
 
 class _Payload(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True, alias_generator=to_camel)
+    model_config = ConfigDict(extra="ignore", frozen=True, alias_generator=to_camel, defer_build=True)
 
     @model_validator(mode="before")
     @classmethod

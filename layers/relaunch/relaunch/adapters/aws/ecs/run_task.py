@@ -34,18 +34,18 @@ AWSVPC = "awsvpc"
 
 # Quota of PROVISIONING tasks per cluster (ClientException "Tasks provisioning capacity limit exceeded."), quotas of
 # running tasks, and throttling of a service that ECS calls (EC2, for security groups).
-_THROTTLED_OR_QUOTA = re.compile(
+_THROTTLED_OR_QUOTA = (
     r"(?i)provisioning capacity limit|provisioning state|reached the limit|Rate exceeded|Request ?Limit ?Exceeded"
 )
 # A capacity provider without managed scaling and without instances, no capacity for Managed Instances, or a capacity
 # provider that does not exist, is being made or is being deleted (hashicorp/terraform-provider-aws#45693). Other
 # providers may have capacity.
-_NO_CAPACITY = re.compile(
+_NO_CAPACITY = (
     r"(?i)no container instances were found|capacity is unavailable"
     r"|capacity provider.{0,300}(not found|does not exist|not associated|not in an ACTIVE state)"
 )
-_ABOUT_PROVIDER = re.compile(r"(?i)capacity ?provider")
-_ABOUT_REVISION = re.compile(r"(?i)task ?definition")
+_ABOUT_PROVIDER = r"(?i)capacity ?provider"
+_ABOUT_REVISION = r"(?i)task ?definition"
 _SHORTAGES = {"RESOURCE:GPU": Shortage.GPU, "RESOURCE:PORTS": Shortage.PORTS, "AGENT": Shortage.AGENT}
 
 
@@ -126,17 +126,17 @@ def outcome_of_error(error: ClientError | BotoCoreError) -> LaunchOutcome:
     reason = f"{error_code(error)}: {error.response.get('Error', {}).get('Message', '')}"
     if error_code(error) == "ConflictException":
         return _conflict(error, reason)
-    if is_throttled(error) or (not is_transient(error) and _THROTTLED_OR_QUOTA.search(reason)):
+    if is_throttled(error) or (not is_transient(error) and re.search(_THROTTLED_OR_QUOTA, reason)):
         return LaunchDeferred(reason)
     if is_transient(error):
         return LaunchUncertain(reason)
-    if _NO_CAPACITY.search(reason):
+    if re.search(_NO_CAPACITY, reason):
         return PlacementFailed((reason,))
     may_heal = is_not_granted(error)
     return LaunchRefused(
         reason,
-        is_about_revision=not may_heal and _ABOUT_REVISION.search(reason) is not None,
-        is_about_provider=not may_heal and _ABOUT_PROVIDER.search(reason) is not None,
+        is_about_revision=not may_heal and re.search(_ABOUT_REVISION, reason) is not None,
+        is_about_provider=not may_heal and re.search(_ABOUT_PROVIDER, reason) is not None,
         may_heal=may_heal,
         was_repeated=was_repeated(error),
     )

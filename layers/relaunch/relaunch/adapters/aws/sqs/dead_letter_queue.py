@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Characters; SQS only limits the size of the whole message.
 _MAX_REASON_LENGTH = 1_000
 # Characters that SQS does not allow: control characters and unpaired surrogates.
-_INVALID_CHARACTERS = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_INVALID_CHARACTERS = "[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 class DeadLetterSender:
@@ -52,7 +52,7 @@ class DeadLetterSender:
         """
         seen = first_seen(record)
         attributes = {
-            REASON: _INVALID_CHARACTERS.sub("\ufffd", reason[:_MAX_REASON_LENGTH]) or "unknown",
+            REASON: re.sub(_INVALID_CHARACTERS, "\ufffd", reason[:_MAX_REASON_LENGTH]) or "unknown",
             FIRST_SEEN: seen,
         }
         with aws_errors("sending a message to the dead-letter queue"):
