@@ -1,6 +1,6 @@
 """The time until the local world is ready, and from a push until its task runs.
 
-The world is that of `make demo`: the template deployed by SAM CLI into the emulator, and the ECS simulator, whose
+The world is that of `make demo`: the built template deployed into the emulator, and the ECS simulator, whose
 delays are divided by its speed. There is one round only.
 """
 

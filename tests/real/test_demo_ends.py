@@ -12,7 +12,7 @@ class TestCtrlC:
         "moment",
         [
             pytest.param("ECS simulator", id="while the emulator starts"),
-            pytest.param("deploying template.yaml", id="while sam deploys"),
+            pytest.param("deploying template.yaml", id="while the template is deployed"),
             pytest.param("/120  loss", id="while functions run and it trains"),
         ],
     )

@@ -14,7 +14,7 @@ from relaunch_local.simulation.aws.next_release import NextReleaseClient
 from relaunch_local.simulation.run import SeedRun
 
 # It has machines of every release.
-SEED = 13
+SEED = 24
 # Functions change one after the other, each at a moment of its own within so long.
 UPDATE = timedelta(minutes=5)
 # Since the beginning: updates, and their rollbacks, ten minutes apart; the last one is an update.

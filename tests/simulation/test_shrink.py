@@ -48,7 +48,8 @@ def test_a_planted_bug_is_reproduced_with_few_faults(monkeypatch: pytest.MonkeyP
     # No attempt resumes: the first interruption of a job with a checkpoint violates an invariant.
     monkeypatch.setattr(choose_placement, "_resume_uri", lambda *_given: (None, None))
     name = "an attempt resumes from the newest complete checkpoint"
-    whole = next(result for seed in range(20) if breaks(name, result := run_seed(seed)))
+    # The first one does, until the simulation draws other numbers.
+    whole = next(result for seed in (5, *range(20)) if breaks(name, result := run_seed(seed)))
 
     shrunk = shrink(whole.seed, Options(trace=True))
 

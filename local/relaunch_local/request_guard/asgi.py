@@ -75,7 +75,8 @@ def request_head(scope: Message) -> RequestHead:
 
 async def read_body(receive: Receive) -> bytes | None:
     """Return the whole body, or None if the client closed the connection before."""
-    body = b""
+    # Bytes would be copied for each piece of a layer, which has hundreds.
+    body = bytearray()
     is_complete = False
     while not is_complete:
         message = await receive()
@@ -83,7 +84,7 @@ async def read_body(receive: Receive) -> bytes | None:
             return None
         body += message.get("body", b"")
         is_complete = not message.get("more_body", False)
-    return body
+    return bytes(body)
 
 
 def received_again(body: bytes, receive: Receive) -> Receive:

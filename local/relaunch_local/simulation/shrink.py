@@ -27,7 +27,7 @@ def shrink(
     name = invariant_of(whole.violations[0])
 
     def fails(faults: Sequence[str]) -> bool:
-        result = run_seed(seed, replace(quiet, allowed=frozenset(faults)))
+        result = run_seed(seed, replace(quiet, allowed=frozenset(faults), until=name))
         return any(invariant_of(each) == name for each in result.violations)
 
     faults = [fault.identity for fault in whole.faults]

@@ -1,28 +1,39 @@
-"""Deploys the built template into the emulator with `sam deploy`, and reads the stack's outputs and resources."""
+"""Deploys the built template into the emulator as `sam deploy` does, and reads the stack's outputs and resources.
+
+SAM CLI itself takes a processor for eight seconds, to start and to compress what the emulator unpacks again: it runs
+where `relaunch deploy` does.
+"""
 
 import fcntl
-import os
+import json
 import secrets
 import string
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from typing import Any
+
+from botocore.exceptions import ClientError, WaiterError
 
 from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.build import BUILD, built_application, locked
 from relaunch_local.stack.emulator import INTERPRETER, REGION, Emulator
-from relaunch_local.stack.process_guard import start_guarded
+from relaunch_local.stack.packages import upload_packages
+from relaunch_local.templates.document import parse_yaml
 
 STACK = "relaunch"
 PACKAGES = "relaunch-packages"
+TEMPLATE = "relaunch.template"
 WEBHOOK_SECRET_LENGTH = 48
+
+POLL_SECONDS = 0.1
+CREATION_SECONDS = 300.0
 
 SAM = REPOSITORY / ".venv-sam" / "bin" / "sam"
 
 
 class DeploymentError(Exception):
-    """The deployment failed; the message contains SAM's output."""
+    """The deployment failed; the message says what CloudFormation refused, or what the build lacks."""
 
 
 @dataclass(frozen=True)
@@ -54,19 +65,23 @@ class Deployment:
         return str(client.get_secret_value(SecretId=self.outputs["WebhookSecretArn"])["SecretString"])
 
 
-def deploy(emulator: Emulator, parameters: Mapping[str, str], folder: Path) -> Deployment:
+def deploy(emulator: Emulator, parameters: Mapping[str, str]) -> Deployment:
     """Deploy the build with these template parameters and its Runtime and Architecture.
 
     Raises:
         NotBuiltError: there is no build.
-        DeploymentError: SAM failed, or the emulator cannot run the build.
+        DeploymentError: the stack was not created, or the emulator cannot run the build.
     """
-    emulator.client("s3").create_bucket(Bucket=PACKAGES, CreateBucketConfiguration={"LocationConstraint": REGION})
+    s3 = emulator.client("s3")
+    s3.create_bucket(Bucket=PACKAGES, CreateBucketConfiguration={"LocationConstraint": REGION})
     with locked(fcntl.LOCK_SH):
         application = built_application()
         check_runtime(application.runtime)
-        parameters = {**parameters, "Runtime": application.runtime, "Architecture": application.architecture}
-        run_sam_deploy(emulator, parameters, folder)
+        template = parse_yaml((BUILD / "template.yaml").read_text(encoding="utf-8"))
+        packaged = upload_packages(template, BUILD, s3, PACKAGES)
+    s3.put_object(Bucket=PACKAGES, Key=TEMPLATE, Body=json.dumps(packaged).encode())
+    parameters = {**parameters, "Runtime": application.runtime, "Architecture": application.architecture}
+    create_stack(emulator.client("cloudformation"), f"{emulator.endpoint_url}/{PACKAGES}/{TEMPLATE}", parameters)
     deployment = Deployment(*read_stack(emulator), emulator)
     store_webhook_secret(deployment)
     return deployment
@@ -93,30 +108,33 @@ def check_runtime(runtime: str) -> None:
         raise DeploymentError(f"the application is built for {runtime}, the emulator is not: run `make setup build`")
 
 
-def run_sam_deploy(emulator: Emulator, parameters: Mapping[str, str], folder: Path) -> None:
-    """Run `sam deploy` in a clean environment with the emulator's endpoint and credentials."""
-    work = folder / "sam"
-    work.mkdir()
-    environment = {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "HOME": str(work),
-        "TMPDIR": str(work),
-        "LANG": "C.UTF-8",
-        "SAM_CLI_TELEMETRY": "0",
-        "SAM_CLI_POLL_DELAY": "0.1",
-        **emulator.environment(),
-    }
-    command: list[str | Path] = [SAM, "deploy", "--config-file", REPOSITORY / "samconfig.toml", "--config-env", "local"]
-    command += ["--template-file", BUILD / "template.yaml", "--s3-bucket", PACKAGES, "--stack-name", STACK]
-    command += ["--parameter-overrides", *(f"{name}={value}" for name, value in parameters.items())]
-    log = folder / "deploy.log"
-    process = start_guarded(command, environment=environment, folder=work, log=log)
+def create_stack(cloudformation: Any, template_url: str, parameters: Mapping[str, str]) -> None:
+    """Create the stack, with what samconfig.toml lets `sam deploy` do, and wait until it is complete.
+
+    Raises:
+        DeploymentError: the template or a parameter was refused, or a resource was not created.
+    """
     try:
-        exit_code = process.wait()
-    finally:
-        process.stop()
-    if exit_code != 0:
-        raise DeploymentError(f"sam deploy failed:\n{log.read_text()[-4000:]}")
+        cloudformation.create_stack(
+            StackName=STACK,
+            TemplateURL=template_url,
+            Parameters=[{"ParameterKey": name, "ParameterValue": value} for name, value in parameters.items()],
+            Capabilities=["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"],
+            OnFailure="DO_NOTHING",
+        )
+        waited = {"Delay": POLL_SECONDS, "MaxAttempts": round(CREATION_SECONDS / POLL_SECONDS)}
+        cloudformation.get_waiter("stack_create_complete").wait(StackName=STACK, WaiterConfig=waited)
+    except (ClientError, WaiterError) as error:
+        raise DeploymentError("\n".join(["the stack was not created:", *reasons(cloudformation, error)])) from error
+
+
+def reasons(cloudformation: Any, error: ClientError | WaiterError) -> list[str]:
+    """Return why resources failed, or the call did."""
+    if isinstance(error, ClientError):
+        return [str(error)]
+    events = cloudformation.describe_stack_events(StackName=STACK)["StackEvents"]
+    failed = [each for each in events if each["ResourceStatus"].endswith("_FAILED")]
+    return [f"{each['LogicalResourceId']}: {each.get('ResourceStatusReason', '')}" for each in failed] or [str(error)]
 
 
 def read_stack(emulator: Emulator, name: str = STACK) -> tuple[dict[str, str], dict[str, str]]:

@@ -155,10 +155,8 @@ def local_world(settings: LocalWorldSettings | None = None, report: Report = lam
         provision_cluster(server.simulator, settings.training, root.access_key_id)
         # Only requests of the application are recorded.
         server.simulator.requests.clear()
-        report("deploying template.yaml with sam deploy")
-        deployment = deploy(
-            emulator, template_parameters(settings, secret) | store_github_token(settings, emulator), folder
-        )
+        report("deploying template.yaml")
+        deployment = deploy(emulator, template_parameters(settings, secret) | store_github_token(settings, emulator))
         policies.load_function_roles(emulator)
         save_offerings(deployment)
         forwarder = stack.enter_context(closing(EventForwarder(EmulatorTargets(emulator), settings.delivery_faults)))

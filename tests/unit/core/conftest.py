@@ -1,9 +1,36 @@
+import importlib
+import pkgutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import is_hypothesis_test
 
+from relaunch import core
+
 HERE = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """End what pytest-cov began in a worker as if that had workers: it would go on where nothing is to be measured."""
+    measured = session.config.pluginmanager.getplugin("_cov")
+    if measured is not None and measured.cov_controller is not None and hasattr(session.config, "workerinput"):
+        measured.cov_controller.pause()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    """Measure what tests execute, and not what it takes to collect them, which would be half of the time."""
+    measured = session.config.pluginmanager.getplugin("_cov")
+    controller = measured.cov_controller if measured is not None else None
+    if controller is None or not controller.started:
+        return (yield)
+    for module in pkgutil.walk_packages(core.__path__, f"{core.__name__}."):
+        importlib.import_module(module.name)
+    controller.pause()
+    yield
+    controller.resume()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -33,14 +33,6 @@ class Nothing:
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    value: int
-
-    def __repr__(self) -> str:
-        return "shown"
-
-
 @dataclass(frozen=True, order=True)
 class Ordered:
     value: int
@@ -76,6 +68,16 @@ def test_a_record_shows_its_fields() -> None:
     assert repr(Point(1, note="a")) == "Point(x=1, y=0.0, note='a')"
     assert repr(Place(1)) == "Place(x=1, y=0.0, note='', name='')"
     assert repr(Nothing()) == "Nothing()"
+
+
+def test_a_record_keeps_a_method_of_its_own() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Shown:
+        value: int
+
+        def __repr__(self) -> str:
+            return "shown"
+
     assert repr(Shown(1)) == "shown"
 
 

@@ -1,6 +1,6 @@
 """What each event must do to a job in each situation, written down from the design and not from the code."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -371,6 +371,14 @@ class Cell:
     @property
     def decision(self) -> Decision:
         return decide(self.job, self.event, self.now, LIMITS)
+
+
+def by_event(cells: Iterable[Cell]) -> dict[str, list[Cell]]:
+    """Return the cells of each event, a test's: for one cell pytest would take longer than the test does."""
+    found: dict[str, list[Cell]] = {}
+    for cell in cells:
+        found.setdefault(cell.event_name, []).append(cell)
+    return found
 
 
 def read_cells() -> list[Cell]:

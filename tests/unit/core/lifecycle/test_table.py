@@ -23,6 +23,7 @@ from unit.core.lifecycle.table_matrix import (
     PAST_DEADLINE,
     SITUATIONS,
     SOON,
+    by_event,
     intent,
     read_cells,
     seen,
@@ -32,6 +33,8 @@ from unit.core.lifecycle.table_matrix import (
 
 CELLS = read_cells()
 HAPPENING = [cell for cell in CELLS if cell.expected is not None]
+MEANT = by_event(HAPPENING)
+IGNORED = by_event(cell for cell in CELLS if cell.expected is None)
 
 
 def row_of(job: Job, event: JobEvent) -> Row[JobState] | None:
@@ -39,86 +42,93 @@ def row_of(job: Job, event: JobEvent) -> Row[JobState] | None:
     return next((row for row in rows if row.guard(job, event)), None)
 
 
-@pytest.mark.parametrize("cell", [cell for cell in CELLS if cell.expected is None], ids=str)
-def test_an_event_that_means_nothing_changes_nothing_and_says_so(cell):
-    decision = cell.decision
+@pytest.mark.parametrize("event_name", IGNORED)
+def test_an_event_that_means_nothing_changes_nothing_and_says_so(event_name):
+    for cell in IGNORED[event_name]:
+        decision = cell.decision
 
-    assert decision.is_ignored
-    assert decision.job is cell.job
-    assert decision.timeline == ()
-    assert (decision.take_slot_limits, decision.release_slot, decision.link_instance) == (None, False, False)
-    assert type(cell.event).__name__ in decision.note
-    assert cell.job.state in decision.note
-
-
-@pytest.mark.parametrize("cell", HAPPENING, ids=str)
-def test_an_event_that_means_something_leads_where_it_must(cell):
-    decision = cell.decision
-
-    assert not decision.is_ignored
-    assert decision.job.state is cell.expected
+        assert decision.is_ignored, cell
+        assert decision.job is cell.job, cell
+        assert decision.timeline == (), cell
+        assert (decision.take_slot_limits, decision.release_slot, decision.link_instance) == (None, False, False), cell
+        assert type(cell.event).__name__ in decision.note, cell
+        assert cell.job.state in decision.note, cell
 
 
-@pytest.mark.parametrize("cell", HAPPENING, ids=str)
-def test_where_an_event_leads_is_what_its_row_says(cell):
-    row = row_of(cell.job, cell.event)
+@pytest.mark.parametrize("event_name", MEANT)
+def test_an_event_that_means_something_leads_where_it_must(event_name):
+    for cell in MEANT[event_name]:
+        decision = cell.decision
 
-    assert row is not None
-    assert cell.decision.action == row.action.__name__
-    assert cell.expected in (row.targets or {cell.job.state})
-
-
-@pytest.mark.parametrize("cell", HAPPENING, ids=str)
-def test_an_open_job_always_has_something_that_wakes_it(cell):
-    job = cell.decision.job
-
-    if job.state.is_final:
-        assert (job.wake_at is not None) is bool(job.pending)
-    else:
-        assert job.wake_at is not None
-        assert job.wake_at > NOW
+        assert not decision.is_ignored, cell
+        assert decision.job.state is cell.expected, cell
 
 
-@pytest.mark.parametrize("cell", HAPPENING, ids=str)
+@pytest.mark.parametrize("event_name", MEANT)
+def test_where_an_event_leads_is_what_its_row_says(event_name):
+    for cell in MEANT[event_name]:
+        row = row_of(cell.job, cell.event)
+
+        assert row is not None, cell
+        assert cell.decision.action == row.action.__name__, cell
+        assert cell.expected in (row.targets or {cell.job.state}), cell
+
+
+@pytest.mark.parametrize("event_name", MEANT)
+def test_an_open_job_always_has_something_that_wakes_it(event_name):
+    for cell in MEANT[event_name]:
+        job = cell.decision.job
+
+        if job.state.is_final:
+            assert (job.wake_at is not None) is bool(job.pending), cell
+        else:
+            assert job.wake_at is not None, cell
+            assert job.wake_at > NOW, cell
+
+
+@pytest.mark.parametrize("event_name", MEANT)
 def test_a_job_has_a_slot_from_its_first_launch_or_machine_to_its_end_but_not_while_it_is_refused_without_one(
-    cell,
+    event_name,
 ):
-    before = cell.job
-    decision = cell.decision
-    after = decision.job
+    for cell in MEANT[event_name]:
+        before = cell.job
+        decision = cell.decision
+        after = decision.job
 
-    is_launched = before.state is JobState.WAITING and after.state is JobState.LAUNCHING
-    # A machine is requested for a job that has a slot, and for no other.
-    is_launched |= before.state is after.state is JobState.WAITING and bool(decision.machines)
-    limits = (before.definition.max_running_jobs, LIMITS.max_running_jobs)
-    assert decision.take_slot_limits == (limits if is_launched and not before.has_slot else None)
-    assert decision.release_slot is (before.has_slot and not after.has_slot)
-    # Refused just now: a machine that is up is kept for some minutes, and the slot with it.
-    is_refused = after.waiting is not None and after.waiting.reason in REFUSED_WAITS and not after.machine_id
-    has_none = after.state.is_final or is_refused
-    assert after.has_slot is ((before.has_slot or is_launched) and not has_none)
-
-
-@pytest.mark.parametrize("cell", HAPPENING, ids=str)
-def test_what_is_said_of_a_wait_and_of_an_end_is_there_while_it_lasts(cell):
-    job = cell.decision.job
-
-    assert (job.waiting is not None) is (job.state is JobState.WAITING)
-    assert (job.ended_at is not None) is job.state.is_final
-    if job.state in {JobState.WAITING, *FINAL_STATES} and job.state is not cell.job.state:
-        assert job.reason
+        is_launched = before.state is JobState.WAITING and after.state is JobState.LAUNCHING
+        # A machine is requested for a job that has a slot, and for no other.
+        is_launched |= before.state is after.state is JobState.WAITING and bool(decision.machines)
+        limits = (before.definition.max_running_jobs, LIMITS.max_running_jobs)
+        assert decision.take_slot_limits == (limits if is_launched and not before.has_slot else None), cell
+        assert decision.release_slot is (before.has_slot and not after.has_slot), cell
+        # Refused just now: a machine that is up is kept for some minutes, and the slot with it.
+        is_refused = after.waiting is not None and after.waiting.reason in REFUSED_WAITS and not after.machine_id
+        has_none = after.state.is_final or is_refused
+        assert after.has_slot is ((before.has_slot or is_launched) and not has_none), cell
 
 
-@pytest.mark.parametrize("cell", HAPPENING, ids=str)
-def test_the_timeline_tells_every_change_of_state(cell):
-    before = cell.job
-    decision = cell.decision
+@pytest.mark.parametrize("event_name", MEANT)
+def test_what_is_said_of_a_wait_and_of_an_end_is_there_while_it_lasts(event_name):
+    for cell in MEANT[event_name]:
+        job = cell.decision.job
 
-    if decision.job.state is not before.state:
-        assert [entry.state for entry in decision.timeline] == [decision.job.state]
-        assert decision.job.state_since == cell.now
-    else:
-        assert decision.job.state_since == before.state_since
+        assert (job.waiting is not None) is (job.state is JobState.WAITING), cell
+        assert (job.ended_at is not None) is job.state.is_final, cell
+        if job.state in {JobState.WAITING, *FINAL_STATES} and job.state is not cell.job.state:
+            assert job.reason, cell
+
+
+@pytest.mark.parametrize("event_name", MEANT)
+def test_the_timeline_tells_every_change_of_state(event_name):
+    for cell in MEANT[event_name]:
+        before = cell.job
+        decision = cell.decision
+
+        if decision.job.state is not before.state:
+            assert [entry.state for entry in decision.timeline] == [decision.job.state], cell
+            assert decision.job.state_since == cell.now, cell
+        else:
+            assert decision.job.state_since == before.state_since, cell
 
 
 def test_the_matrix_has_every_state_and_every_event():

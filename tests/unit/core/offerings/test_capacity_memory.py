@@ -229,28 +229,30 @@ def test_of_two_failures_for_an_offering_a_job_heeds_the_longer_avoidance(minute
     }
 
 
-QUEUE = queued(make_capacity_failure(capacity_provider="g5", at=NOW + HALF_HOUR, until=NOW + 2 * HALF_HOUR))
+@pytest.fixture
+def queue() -> CapacityFailure:
+    return queued(make_capacity_failure(capacity_provider="g5", at=NOW + HALF_HOUR, until=NOW + 2 * HALF_HOUR))
 
 
-def test_a_provider_whose_machines_run_other_tasks_is_a_queue_and_counts_as_no_failure():
-    assert QUEUE.reason == "the machines of capacity provider g5 run other tasks"
-    assert QUEUE.until - QUEUE.at == QUEUE_AVOIDED
-    again = replace(QUEUE, at=QUEUE.until, until=QUEUE.until + QUEUE_AVOIDED)
-    assert remember(None, QUEUE) == QUEUE
-    assert remember(remember(None, QUEUE), again) == again
+def test_a_provider_whose_machines_run_other_tasks_is_a_queue_and_counts_as_no_failure(queue):
+    assert queue.reason == "the machines of capacity provider g5 run other tasks"
+    assert queue.until - queue.at == QUEUE_AVOIDED
+    again = replace(queue, at=queue.until, until=queue.until + QUEUE_AVOIDED)
+    assert remember(None, queue) == queue
+    assert remember(remember(None, queue), again) == again
 
-    failure = replace(failed(QUEUE.at + timedelta(minutes=1)), capacity_provider="g5")
-    assert remember(QUEUE, failure) == failure
+    failure = replace(failed(queue.at + timedelta(minutes=1)), capacity_provider="g5")
+    assert remember(queue, failure) == failure
 
 
-def test_a_queue_neither_shortens_what_failed_nor_forgets_it_nor_comes_back_once_a_machine_was_free():
+def test_a_queue_neither_shortens_what_failed_nor_forgets_it_nor_comes_back_once_a_machine_was_free(queue):
     long = replace(failed(NOW, timedelta(hours=4)), capacity_provider="g5", consecutive_failures=4)
-    over = replace(long, until=QUEUE.at)
-    free = reopened(QUEUE, QUEUE.at + timedelta(minutes=1))
+    over = replace(long, until=queue.at)
+    free = reopened(queue, queue.at + timedelta(minutes=1))
 
-    assert remember(long, QUEUE) == long
-    assert remember(over, QUEUE) == replace(QUEUE, consecutive_failures=4)
-    assert remember(free, QUEUE) == free
+    assert remember(long, queue) == long
+    assert remember(over, queue) == replace(queue, consecutive_failures=4)
+    assert remember(free, queue) == free
 
 
 def unready(at: datetime, offering: OfferingKey = IMAGE) -> CapacityFailure:
