@@ -35,7 +35,7 @@ def machines(
         found, is_cut = _load_machines(deps.machines, limit)
         totals = deps.machines.load_totals()
     if as_json:
-        print_json(machines_json(found, totals, limits, is_on=is_on, is_cut=is_cut))
+        print_json(machines_json(found, totals, limits, deps.clock.now(), is_on=is_on, is_cut=is_cut))
         return
     if found:
         print_result(render_machines(found, deps.clock.now()))

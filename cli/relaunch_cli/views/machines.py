@@ -3,12 +3,14 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
+from relaunch.core.machines.charges import cost_so_far
 from relaunch.core.machines.decision import MICRO_USD, MachineTotals
 from relaunch.core.machines.ending import is_left_to_ec2
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import FleetRequest, Machine, MachineState
 from relaunch.core.offerings.offering import OfferingKey
 from relaunch_cli.views.formatting import (
+    format_cost,
     format_count,
     format_duration,
     format_percentage,
@@ -23,9 +25,9 @@ from relaunch_cli.views.table import PlainTable
 def render_machines(machines: Iterable[Machine], now: datetime) -> PlainTable:
     """Return the table of `machines`."""
     table = PlainTable(
-        *("MACHINE", "STATE", "AGE", "OFFERING", "ZONE", "$/H", "INSTANCE", "JOBS", "REASON"),
-        right=("AGE", "$/H"),
-        optional=("REASON", "ZONE", "AGE", "INSTANCE", "$/H", "JOBS"),
+        *("MACHINE", "STATE", "AGE", "OFFERING", "ZONE", "$/H", "COST", "INSTANCE", "JOBS", "REASON"),
+        right=("AGE", "$/H", "COST"),
+        optional=("REASON", "ZONE", "AGE", "INSTANCE", "$/H", "COST", "JOBS"),
         prose="cut",
     )
     for machine in machines:
@@ -36,6 +38,7 @@ def render_machines(machines: Iterable[Machine], now: datetime) -> PlainTable:
             format_duration(now - machine.created_at),
             *short_offering(machine),
             f"{limit}{format_price(machine.usd_per_hour)}",
+            format_cost(cost_so_far(machine, now)),
             machine.instance_id or "-",
             ", ".join(claim.job_id for claim in machine.claims) or _idle(machine, now),
             shorten_reason(machine.reason),

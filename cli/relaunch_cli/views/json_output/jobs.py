@@ -56,8 +56,8 @@ def history_json(history: JobHistory, now: datetime, machines: JobMachines = NO_
     return {
         **job_json(history.job, now),
         "attempts": [_attempt_json(attempt) for attempt in history.attempts],
-        "machines": [machine_json(machine) for machine in machines.claimed],
-        "failed_machines": [machine_json(machine) for machine in machines.failed],
+        "machines": [machine_json(machine, now) for machine in machines.claimed],
+        "failed_machines": [machine_json(machine, now) for machine in machines.failed],
     }
 
 

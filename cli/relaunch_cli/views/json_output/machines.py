@@ -1,7 +1,9 @@
 """Machines of our own."""
 
 from collections.abc import Iterable
+from datetime import datetime
 
+from relaunch.core.machines.charges import cost_so_far
 from relaunch.core.machines.decision import MICRO_USD, MachineTotals
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import Claim, FleetRequest, Machine, MachineTimelineEntry
@@ -9,11 +11,17 @@ from relaunch_cli.views.json_output.json_time import JsonObject, json_time
 
 
 def machines_json(
-    machines: Iterable[Machine], totals: MachineTotals, limits: MachineLimits, *, is_on: bool, is_cut: bool
+    machines: Iterable[Machine],
+    totals: MachineTotals,
+    limits: MachineLimits,
+    now: datetime,
+    *,
+    is_on: bool,
+    is_cut: bool,
 ) -> JsonObject:
     """Return the document of `machines`; `is_on`: the stack requests machines of its own."""
     return {
-        "machines": [machine_json(machine) for machine in machines],
+        "machines": [machine_json(machine, now) for machine in machines],
         "totals": _totals_json(totals),
         "limits": _limits_json(limits.totals(is_handover=True)),
         "limits_without_handovers": _limits_json(limits.totals(is_handover=False)),
@@ -52,7 +60,7 @@ def _limits_json(limits: MachineTotals) -> JsonObject:
     return {key: value or None for key, value in _totals_json(limits).items()}
 
 
-def machine_json(machine: Machine) -> JsonObject:
+def machine_json(machine: Machine, now: datetime) -> JsonObject:
     """Return a machine."""
     chosen = machine.offering
     return {
@@ -66,6 +74,7 @@ def machine_json(machine: Machine) -> JsonObject:
         "zone": chosen.zone if chosen else None,
         "purchase": machine.request.purchase.value,
         "usd_per_hour": machine.usd_per_hour,
+        "cost_usd": cost_so_far(machine, now),
         "beside_usd_per_hour": machine.beside_usd_per_hour,
         "paid_by": dict(machine.holdings[-1].shares) if machine.holdings else {},
         "is_price_limit": chosen is None,

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from fakes.builders import NOW, make_offering_key
 from fakes.cli_machines import MachineSession
 from fakes.cli_session import flat, invoke
@@ -39,10 +41,10 @@ def test_machines_are_listed_newest_first_with_instance_age_price_and_jobs(relau
     result = relaunch("machines")
 
     assert [line.split() for line in result.stdout.splitlines()] == [
-        ["MACHINE", "STATE", "AGE", "OFFERING", "ZONE", "$/H", "INSTANCE", "JOBS", "REASON"],
-        ["m-new", "REQUESTED", "5m00s", "g5.xlarge", "spot", "us-east-1a", "<=0.4000", "-", "-"],
+        ["MACHINE", "STATE", "AGE", "OFFERING", "ZONE", "$/H", "COST", "INSTANCE", "JOBS", "REASON"],
+        ["m-new", "REQUESTED", "5m00s", "g5.xlarge", "spot", "us-east-1a", "<=0.4000", "-", "-", "-"],
         [
-            *(ID, "READY", "2h05m", "g6e.48xlarge", "spot", "us-east-1a", "0.4000", "i-0123456789abcdef0"),
+            *(ID, "READY", "2h05m", "g6e.48xlarge", "spot", "us-east-1a", "0.4000", "-", "i-0123456789abcdef0"),
             *("resnet-1,", "resnet-2", "two", "jobs"),
         ],
     ]
@@ -121,7 +123,8 @@ def test_json_has_claims_times_and_what_was_asked_for(relaunch, session):
     save(session, make_machine("m-new"))
     session.clock.advance(1)
     paid = {"holdings": (Holding(NOW, {"resnet-1": 1.0}),), "beside_usd_per_hour": 0.02}
-    save(session, ready(launched_at=NOW, warned_at=NOW, **paid))
+    save(session, ready(launched_at=NOW, paid_since=NOW, warned_at=NOW, **paid))
+    session.clock.advance(3_599)
 
     document = relaunch("machines", "--json").document
 
@@ -129,6 +132,8 @@ def test_json_has_claims_times_and_what_was_asked_for(relaunch, session):
         ({"resnet-1": 1.0}, 0.02),
         ({}, 0.0),
     ]
+    assert [each["cost_usd"] for each in document["machines"]] == [pytest.approx(0.42), 0]
+    assert "$0.42" in relaunch("machines").stdout
     assert document["totals"] == {"machines": 2, "usd_per_hour": 0.8}
     used, new = document["machines"]
     assert (used["instance_type"], used["zone"], used["is_price_limit"]) == ("g6e.48xlarge", "us-east-1a", False)

@@ -13,6 +13,7 @@ from relaunch.core.machines.charges import (
     Charge,
     Rate,
     charges_of,
+    cost_so_far,
     first_holdings,
     is_free,
     rate_of,
@@ -97,6 +98,8 @@ def test_what_a_machine_costs(charged: Machine, changes: tuple[tuple[datetime, f
 def test_one_that_lives_has_cost_until_now_and_one_that_was_not_launched_nothing():
     assert usd_of(paid_machine(), now=500) == {"resnet-1": 0.5}
     assert usd_of(paid_machine(paid_since=None)) == {}
+    assert cost_so_far(paid_machine(), after(500)) == 0.5
+    assert cost_so_far(paid_machine(holdings=None), after(500)) == 0
 
 
 def test_one_that_an_earlier_release_requested_is_charged_to_nobody():

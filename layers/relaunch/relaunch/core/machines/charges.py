@@ -174,6 +174,11 @@ def charges_of(machine: Machine, changes: PriceChanges, now: datetime, end_reaso
     }
 
 
+def cost_so_far(machine: Machine, now: datetime) -> float:
+    """Return what a machine has cost in USD until now, by its price when it was launched; 0 if nobody pays it."""
+    return sum(each.usd for each in charges_of(machine, (), now).values())
+
+
 def _usage(machine: Machine, changes: PriceChanges, since: datetime, until: datetime) -> Iterator[_Rate]:
     if not changes:
         yield _Rate(since, until, machine.usd_per_hour)
