@@ -23,6 +23,9 @@ from relaunch.core.machines.charges import (
 from relaunch.core.machines.events import (
     ClaimAsked,
     ClaimReleased,
+    FleetAnswered,
+    FleetRefused,
+    InstanceLaunched,
     InstanceObservation,
     InstanceSeen,
     InstanceState,
@@ -197,6 +200,14 @@ def test_the_jobs_are_charged_once_it_is_gone_and_not_without_an_instance():
     assert ChargeJobs() not in seen(ending, InstanceSeen(replace(ended.observation, state=InstanceState.SHUTTING_DOWN),
                                                          NOW), 60).pending  # fmt: skip
     assert ChargeJobs() not in seen(paid_machine(MachineState.REQUESTED), ClaimReleased("resnet-1"), 60).pending
+
+
+def test_one_that_lives_after_all_is_charged_once_it_is_gone_again():
+    answered = FleetAnswered(InstanceLaunched(INSTANCE, ON_DEMAND.offering))
+    pending = gone(60, pending=(ChargeJobs(),))
+
+    assert ChargeJobs() not in seen(pending, answered, 61).pending
+    assert ChargeJobs() in seen(pending, FleetAnswered(FleetRefused(())), 61).pending
 
 
 @pytest.mark.parametrize(
