@@ -132,7 +132,7 @@ LAUNCH_BUGS = (
         "a task without a machine has as long to start as one that pulls its image",
         lambda: patched_in((launching, running), start_deadline=broken.half_an_hour_for_all),
         "a task without a machine is withdrawn in time",
-        30,
+        60,
     ),
     PlantedBug(
         "image-wait-for-ever",

@@ -11,6 +11,7 @@ from relaunch.core.machines.events import MachineEvent
 from relaunch.core.machines.machine import (
     AdmitJobs,
     AskFleet,
+    ChargeJobs,
     Consequence,
     DeregisterNode,
     ForgetUnready,
@@ -52,6 +53,7 @@ _EFFECTS = {
     AdmitJobs: "request the launch of the jobs that have waited longest for the limits on machines",
     RememberLaunch: "that EC2 had capacity in that spot pool is kept",
     ForgetUnready: "no job avoids its offering or image any more because other machines did not become ready",
+    ChargeJobs: "each job that it was there for pays its part of what it cost",
     RememberFailures: "all jobs avoid the offerings that EC2 refused for some time",
 }
 

@@ -74,9 +74,10 @@ class Agents:
         if seen is None:
             return None
         agent = AgentState.CONNECTED if seen.is_connected else self._absent
-        if agent in (AgentState.CONNECTED, AgentState.OUTAGE):
+        is_with_most = agent is AgentState.AWAY_WITH_MOST
+        if agent in (AgentState.CONNECTED, AgentState.OUTAGE) or is_with_most != machine.is_away_with_most:
             return AgentSeen(agent)
-        limit, short = (DOUBT_LIMIT, AWAY_LIMIT) if agent is AgentState.AWAY_WITH_MOST else (AWAY_LIMIT, IMPAIRED_LIMIT)
+        limit, short = (DOUBT_LIMIT, AWAY_LIMIT) if is_with_most else (AWAY_LIMIT, IMPAIRED_LIMIT)
         now = self._deps.clock.now()
         instance_id = machine.instance_id or ""
         is_impaired = False

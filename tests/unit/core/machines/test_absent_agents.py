@@ -23,7 +23,7 @@ from relaunch.core.machines.requesting import NEXT_LOOK
 from relaunch.core.machines.table import decide
 
 LIMITS = MachineLimits()
-MINUTE, SECOND = timedelta(minutes=1), timedelta(seconds=1)
+HOUR, MINUTE, SECOND = timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=1)
 AWAY = AgentSeen(AgentState.AWAY)
 
 
@@ -143,12 +143,28 @@ def test_two_agents_at_once_may_be_hosts_that_hang(away: int, expected: bool):
 def test_of_two_agents_at_once_each_has_more_time(is_impaired: bool, limit: timedelta):
     event = AgentSeen(AgentState.AWAY_WITH_MOST, is_impaired=is_impaired)
 
-    kept = decide(make_away(), event, NOW + limit - SECOND, LIMITS)
-    lost = decide(make_away(), event, NOW + limit, LIMITS).machine
+    away = make_away(is_away_with_most=True)
+
+    kept = decide(away, event, NOW + limit - SECOND, LIMITS)
+    lost = decide(away, event, NOW + limit, LIMITS).machine
 
     assert kept.is_ignored
     assert lost.state is MachineState.ENDING
     assert "and so are most agents of the cluster" in lost.reason
+
+
+@pytest.mark.parametrize(("over", "ends"), [(HOUR, HOUR + AWAY_LIMIT), (3 * HOUR, DOUBT_LIMIT + AWAY_LIMIT)])
+def test_once_another_agent_is_back_an_agent_has_its_time_again_but_not_for_ever(over: timedelta, ends: timedelta):
+    with_most = decide(make_away(), AgentSeen(AgentState.AWAY_WITH_MOST), NOW + MINUTE, LIMITS).machine
+    alone = decide(with_most, AWAY, NOW + over, LIMITS).machine
+
+    assert with_most.is_away_with_most
+    assert (alone.state, alone.is_away_with_most) == (MachineState.READY, False)
+    if over < DOUBT_LIMIT:
+        assert decide(alone, AWAY, NOW + ends - SECOND, LIMITS).is_ignored
+    assert decide(alone, AWAY, NOW + ends, LIMITS).machine.state is MachineState.ENDING
+    back = decide(alone, AgentSeen(AgentState.CONNECTED), NOW + over, LIMITS).machine
+    assert (back.away_since, back.with_most_until) == (None, None)
 
 
 def test_how_long_an_agent_is_away():

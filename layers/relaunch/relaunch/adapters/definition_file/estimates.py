@@ -18,7 +18,7 @@ from relaunch.adapters.definition_file.values import (
 from relaunch.core.definitions.accelerator import MeasuredOn
 
 _HOUR = timedelta(hours=1)
-_COUNTED = re.compile(r"([0-9]{1,4})x ?(.+)")
+_COUNTED = r"([0-9]{1,4})x ?(.+)"
 MOST_ACCELERATORS = 1000
 """More than any machine has."""
 
@@ -53,7 +53,7 @@ class MeasuredOnModel(
         """Read `A10G` and `4x A10G`."""
         if not isinstance(value, str):
             return value
-        counted = _COUNTED.fullmatch(value)
+        counted = re.fullmatch(_COUNTED, value)
         return {"model": value} if counted is None else {"model": counted[2], "count": int(counted[1])}
 
 

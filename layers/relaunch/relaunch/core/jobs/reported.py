@@ -18,7 +18,7 @@ MAX_POINTS = 1_000
 """How many points a series has at most; one that is full is thinned evenly."""
 MOST_STEPS = 10**18
 _LONGEST_SAVE = timedelta(days=1)
-_METRIC_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]{0,79}")
+_METRIC_NAME = r"[A-Za-z_][A-Za-z0-9_./-]{0,79}"
 # 2000-01-01 and 2200-01-01: a clock that is further off says nothing.
 _TIMES = (946_684_800, 7_258_118_400)
 
@@ -72,7 +72,7 @@ def _metrics(given: Any) -> dict[str, float]:
     if not isinstance(given, dict):
         return {}
     # Not sorted before they are cut: a training puts first what it is about.
-    numbers = ((name, _number(value)) for name, value in given.items() if _METRIC_NAME.fullmatch(name))
+    numbers = ((name, _number(value)) for name, value in given.items() if re.fullmatch(_METRIC_NAME, name))
     known = [(name, number) for name, number in numbers if number is not None]
     return dict(known[:MAX_METRICS])
 

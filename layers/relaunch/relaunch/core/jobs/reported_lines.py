@@ -13,9 +13,7 @@ from relaunch.core.records import dataclass
 
 _START = "relaunch: step="
 _MAX_LINE = 4_000
-_PAIR = re.compile(
-    r"(?P<name>[A-Za-z_][A-Za-z0-9_./-]{0,79})=(?P<value>-?[0-9]{1,40}(\.[0-9]{1,40})?(e[+-]?[0-9]{1,2})?)"
-)
+_PAIR = r"(?P<name>[A-Za-z_][A-Za-z0-9_./-]{0,79})=(?P<value>-?[0-9]{1,40}(\.[0-9]{1,40})?(e[+-]?[0-9]{1,2})?)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,7 @@ def read_line(line: str, at: datetime) -> ReportedStep | None:
     """Return what a line of a log says, None if it is no such line."""
     if not line.startswith(_START) or len(line) > _MAX_LINE:
         return None
-    pairs = [_PAIR.fullmatch(each) for each in line.rstrip().removeprefix("relaunch: ").split(" ")]
+    pairs = [re.fullmatch(_PAIR, each) for each in line.rstrip().removeprefix("relaunch: ").split(" ")]
     numbers = {each["name"]: each["value"] for each in pairs if each is not None}
     if len(numbers) < len(pairs) or len(pairs) > MAX_METRICS:
         return None

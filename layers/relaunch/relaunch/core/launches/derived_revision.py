@@ -198,7 +198,7 @@ def _assign_devices(container: dict[str, Any], claim: NeuronClaim, *, is_main: b
     """Assign the claimed devices to the main container, with their host ports, and to others with Neuron devices."""
     linux = dict(container.get("linuxParameters") or {})
     listed = list(linux.get("devices") or ())
-    others = [device for device in listed if not NEURON_DEVICE_PATH.fullmatch(str(device.get("hostPath", "")))]
+    others = [device for device in listed if not re.fullmatch(NEURON_DEVICE_PATH, str(device.get("hostPath", "")))]
     if is_main or len(others) < len(listed):
         # torch-neuronx asks for core 0, which Neuron's runtime looks for on the container's /dev/neuron0. AWS numbers
         # so on EKS ("Neuron Containers Release Notes", September 2023).

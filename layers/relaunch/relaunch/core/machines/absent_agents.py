@@ -6,7 +6,8 @@ RUNNING until somebody ends it.
 away at every look
   ├─ with most agents of the cluster
   │    ├─ three or more ──▶ an outage of ECS: the clock starts anew after it
-  │    └─ two ──▶ an outage of ECS, or both hosts: as below, with AWAY_LIMIT if the checks fail, else with DOUBT_LIMIT
+  │    └─ two ──▶ an outage of ECS, or both hosts: as below, with AWAY_LIMIT if the checks fail, else with DOUBT_LIMIT;
+  │         once one of them is back the clock starts anew, for after an outage agents come back one by one
   ├─ and a checkpoint came since ──▶ AWAY_LIMIT after the newest one
   ├─ with impaired status checks, for IMPAIRED_LIMIT ──▶ terminated
   └─ for AWAY_LIMIT ──▶ terminated
@@ -67,24 +68,43 @@ def is_agent_back(machine: Machine, event: NodeSeen) -> bool:
 
 def agent_back(machine: Machine, _event: NodeSeen, now: datetime, _limits: MachineLimits) -> MachineDecision:
     """Forget that the agent was away."""
-    return set_next_check(replace(machine, away_since=None), machine.wake_at or now)
+    return set_next_check(_back(machine), machine.wake_at or now)
+
+
+def _back(machine: Machine) -> Machine:
+    return replace(machine, away_since=None, is_away_with_most=False, with_most_until=None)
+
+
+def _waits_since(machine: Machine, heard_at: datetime) -> datetime:
+    """Return since when an agent is waited for: since most others came back, for it may be the next one.
+
+    Not again and again, as a cluster that grows and shrinks would have it.
+    """
+    if machine.away_since is None or machine.with_most_until is None:
+        return heard_at
+    return max(heard_at, min(machine.with_most_until, machine.away_since + DOUBT_LIMIT))
 
 
 def agent_seen(machine: Machine, event: AgentSeen, now: datetime, _limits: MachineLimits) -> MachineDecision:
     """End a machine of which nothing has been heard for too long; its tasks are lost once EC2 has ended it."""
     if event.agent in _NOT_AWAY:
-        return set_next_check(replace(machine, away_since=None), machine.wake_at or now)
+        return set_next_check(_back(machine), machine.wake_at or now)
+    is_with_most = event.agent is AgentState.AWAY_WITH_MOST
     since = machine.away_since
     if since is None:
-        return set_next_check(replace(machine, away_since=now), min(machine.wake_at or now, now + NEXT_LOOK))
+        first = replace(machine, away_since=now, is_away_with_most=is_with_most)
+        return set_next_check(first, min(machine.wake_at or now, now + NEXT_LOOK))
+    if is_with_most != machine.is_away_with_most:
+        # It has not been looked at closely: the next look decides.
+        until = machine.with_most_until if is_with_most else now
+        known = replace(machine, is_away_with_most=is_with_most, with_most_until=until)
+        return set_next_check(known, machine.wake_at or now)
     has_saved = event.saved_at is not None and event.saved_at - since > _CLOCK_MARGIN
     heard_at = event.saved_at if has_saved and event.saved_at is not None else since
-    limit, short = (
-        (DOUBT_LIMIT, AWAY_LIMIT) if event.agent is AgentState.AWAY_WITH_MOST else (AWAY_LIMIT, IMPAIRED_LIMIT)
-    )
+    limit, short = (DOUBT_LIMIT, AWAY_LIMIT) if is_with_most else (AWAY_LIMIT, IMPAIRED_LIMIT)
     if event.is_impaired and not has_saved:
         limit = short
-    if now - heard_at < limit:
+    if now - _waits_since(machine, heard_at) < limit:
         return ignore(machine, f"its agent is away since {since:%H:%M:%S} UTC")
     saved = f"the newest checkpoint is of {heard_at:%H:%M:%S} UTC" if has_saved else "no checkpoint came since"
     checks = ", and EC2's status checks of it fail" if event.is_impaired else ""

@@ -281,8 +281,9 @@ class Machine:
     `unseen_since` is when EC2 first did not know the instance, `ended_at` when EC2 said that it shuts down.
     `is_unusable`: a task could not start on it. `lacks_reason`: it ended before it was ready, and EC2 has not said why.
     `leave_by` is when it is ended although jobs claim it, because it does not confirm the stop of a task or its agent
-    stays away. `away_since` is since when its agent has not been connected at any look, or event of ECS. `refusal` is
-    what a job does whose request EC2 refused; `is_alert`: somebody has to do something about it.
+    stays away. `away_since` is since when its agent has not been connected at any look, or event of ECS;
+    `is_away_with_most`: at the last look most of the cluster were away with it, and `with_most_until` is when that
+    was over. `refusal` is what a job does whose request EC2 refused; `is_alert`: somebody has to do something about it.
     `family` is the task definition family of the tasks that it was requested for. `boot` is what the machine reports of
     its boot, as it registered it (core.lifecycle.start_stages); empty for nothing.
     `told_at` is when the last alert said that EC2 does not end the instance.
@@ -321,6 +322,8 @@ class Machine:
     pending: tuple[MachineEffect, ...] = ()
     leave_by: datetime | None = None
     away_since: datetime | None = None
+    is_away_with_most: bool = False
+    with_most_until: datetime | None = None
     family: str = ""
     told_at: datetime | None = None
     boot: str = ""

@@ -11,12 +11,12 @@ from types import MappingProxyType
 
 _USUAL = 0.12
 _BY_LETTERS = MappingProxyType({"g": 0.078, "gr": 0.078, "p": 0.048, "trn": 0.048})
-_LETTERS = re.compile(r"[a-z]+")
+_LETTERS = r"[a-z]+"
 
 
 def managed_fee_share(instance_type: str) -> float:
     """Return the fee for an instance of a type, as a fraction of its on-demand price."""
-    letters = _LETTERS.match(instance_type)
+    letters = re.match(_LETTERS, instance_type)
     return _BY_LETTERS.get(letters[0], _USUAL) if letters else _USUAL
 
 

@@ -23,7 +23,7 @@ from relaunch.core.records import dataclass
 
 ACTIVE = "ACTIVE"
 
-NEURON_DEVICE_PATH = re.compile(r"/dev/neuron(?P<number>[0-9]+)")
+NEURON_DEVICE_PATH = r"/dev/neuron(?P<number>[0-9]+)"
 _REVISION_ARN = r"(?:arn:[^:]+:ecs:[^:]*:[^:]*:task-definition/)?(?P<family>[^:/]+):(?P<revision>[0-9]+)"
 
 

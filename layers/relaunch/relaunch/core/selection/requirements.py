@@ -1,6 +1,7 @@
 """The requirements of a job for an instance, and whether its definition fits its revision and the containers there."""
 
 import math
+import re
 from collections.abc import Iterable
 
 from relaunch.core.definitions.accelerator import Interconnect, NeuronPurpose
@@ -142,7 +143,7 @@ def derive_requirements(definition: JobDefinition, revision: Revision | None) ->
 
 def _listed_devices(containers: Iterable[ContainerRequirement]) -> int:
     """Return how many Neuron devices a machine needs to have every `/dev/neuronN` of the revision; N starts at 0."""
-    paths = (NEURON_DEVICE_PATH.fullmatch(path) for each in containers for path in each.neuron_devices)
+    paths = (re.fullmatch(NEURON_DEVICE_PATH, path) for each in containers for path in each.neuron_devices)
     return max((int(path["number"]) for path in paths if path), default=-1) + 1
 
 

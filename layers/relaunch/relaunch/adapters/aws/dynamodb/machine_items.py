@@ -24,6 +24,7 @@ ROOM = "#ROOM"
 """The key in the index `slots` of machines with room for another job."""
 
 BODY = made_late(lambda: StoredType(Machine))
+_LATER = ("boot", "paid_since", "beside_usd_per_hour", "on_demand", "is_away_with_most", "with_most_until")
 # For keys, version, write ID, times and expiry.
 _OTHER_BYTES = 384
 
@@ -63,8 +64,9 @@ def machine_item(machine: Machine, write_id: str) -> Item:
 
 def _unused(machine: Machine) -> set[str]:
     """Return the fields of later releases that are not stored of a machine that does not have them."""
-    unused = {name for name in ("boot", "paid_since", "beside_usd_per_hour", "on_demand") if not getattr(machine, name)}
-    return unused | ({"holdings"} if machine.holdings is None else set())
+    return {name for name in _LATER if not getattr(machine, name)} | (
+        {"holdings"} if machine.holdings is None else set()
+    )
 
 
 def instance_item(machine: Machine, instance_id: str) -> Item:

@@ -145,7 +145,7 @@ def _container(container: Mapping[str, Any], network_mode: str) -> ContainerRequ
         vcpus=(container.get("cpu") or 0) / CPU_UNITS_PER_VCPU,
         host_ports=_host_ports(container.get("portMappings") or (), network_mode),
         neuron_devices=tuple(
-            device["hostPath"] for device in devices if NEURON_DEVICE_PATH.fullmatch(device.get("hostPath", ""))
+            device["hostPath"] for device in devices if re.fullmatch(NEURON_DEVICE_PATH, device.get("hostPath", ""))
         ),
         stop_timeout_seconds=container.get("stopTimeout"),
         is_essential=container.get("essential", True),
