@@ -7,7 +7,7 @@ away at every look
   ├─ with most agents of the cluster
   │    ├─ three or more ──▶ an outage of ECS: the clock starts anew after it
   │    └─ two ──▶ an outage of ECS, or both hosts: as below, with AWAY_LIMIT if the checks fail, else with DOUBT_LIMIT;
-  │         once one of them is back the clock starts anew, for after an outage agents come back one by one
+  │         once one of them is back the other has its time again: after an outage they come back one by one
   ├─ and a checkpoint came since ──▶ AWAY_LIMIT after the newest one
   ├─ with impaired status checks, for IMPAIRED_LIMIT ──▶ terminated
   └─ for AWAY_LIMIT ──▶ terminated
