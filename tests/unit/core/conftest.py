@@ -1,5 +1,7 @@
+import functools
 import importlib
 import pkgutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,7 +32,24 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
         importlib.import_module(module.name)
     controller.pause()
     yield
+    forget_cached_results()
     controller.resume()
+
+
+def forget_cached_results() -> None:
+    """Forget what functions of core remember: a body that ran unmeasured is to run again where it is measured."""
+    for name, module in tuple(sys.modules.items()):
+        if name.startswith(f"{core.__name__}."):
+            for value in vars(module).values():
+                if isinstance(value, functools._lru_cache_wrapper):
+                    value.cache_clear()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Forget what a test remembered that is not measured, for the ones after it on this worker."""
+    if item.get_closest_marker("no_cover"):
+        forget_cached_results()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
