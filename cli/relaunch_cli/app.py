@@ -32,6 +32,7 @@ COMMANDS = {
         "machines:machines",
         "List the machines that Relaunch requested from EC2 and that are not gone, newest first.",
     ),
+    "costs": ("costs:costs", "Show what jobs cost, by definition, repository, caller, instance type, day or month."),
     "events": ("events:events", "List recent events and their outcomes."),
     "amis": ("amis:amis", "Show the ECS-optimized AMIs for GPU and Neuron instances."),
     "acs-profile": (

@@ -24,6 +24,12 @@ def _states() -> Iterable[str]:
     return [state.value for state in JobState]
 
 
+def _cost_groups() -> Iterable[str]:
+    from relaunch.core.jobs.cost_sums import GROUPS
+
+    return GROUPS
+
+
 def _targets() -> Iterable[str]:
     from relaunch.core.definitions.targets import Target
 
@@ -73,6 +79,7 @@ def one_of(*words: str) -> Complete:
     return _completing(lambda: words)
 
 
+complete_cost_group = _completing(_cost_groups)
 complete_state = _completing(_states)
 complete_target = _completing(_targets)
 complete_purchase = _completing(_purchases)

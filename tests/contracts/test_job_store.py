@@ -1,6 +1,7 @@
 """The behaviour of JobStore: the fake and the adapter."""
 
 from dataclasses import replace
+from datetime import date
 
 import pytest
 
@@ -18,9 +19,11 @@ from fakes.builders import (
 )
 from fakes.stored_machines import change, follow, make_claim, make_gone, make_machine, save
 from relaunch.core.jobs.attempt import PlacementState, Stop, StopKind
+from relaunch.core.jobs.cost_sums import CostEntry, CostKey
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.machines.charges import DayCost
 from relaunch.core.machines.decision import MachineTotals
 from relaunch.core.selection.selection import explain_rows
 from relaunch.ports import JobHistory, JobStore, MachineLimitError, MachineTakenError, SlotsFullError, StaleWriteError
@@ -353,3 +356,35 @@ class TestSavingWithMachines:
         with pytest.raises(MachineLimitError):
             stores.jobs.save_job(replace(everything, take_slot_limits=(9, 9), machines=everything.machines[1:]))
         assert stores.jobs.load_job(job.job_id) == job
+
+
+class TestCosts:
+    KEY = CostKey("resnet", "acme/vision", "github", "g5.xlarge", "spot")
+    OTHER = CostKey("resnet", "", "s3", "", "")
+
+    def test_costs_are_added_up_by_key_and_day_with_the_job(self, store: JobStore) -> None:
+        first, second, third = date(2026, 11, 29), date(2026, 11, 30), date(2026, 12, 1)
+        job = create(store, make_job())
+        once = CostEntry(self.KEY, (DayCost(second, 0.25, 1.0, 0.5), DayCost(third, 0.5, 2.0, 1.0, 1.0)))
+        twice = CostEntry(self.KEY, (DayCost(second, 0.125, 0.5, 0.25),))
+        job = store.save_job(Decision(job, costs=(once, twice)))
+        job = store.save_job(Decision(job, costs=(CostEntry(self.KEY, (DayCost(second, -0.125, 0.0, 0.0),)),)))
+        other = CostEntry(self.OTHER, (DayCost(first, 3.0, 3.0, 1.0),))
+        store.save_job(Decision(job, costs=(other, CostEntry(self.KEY, ()))))
+
+        found = {(each.key, each.days[0].day.month): each.days for each in store.load_costs(first, third)}
+        assert found == {
+            (self.KEY, 11): (DayCost(second, 0.25, 1.5, 0.75),),
+            (self.KEY, 12): once.days[1:],
+            (self.OTHER, 11): other.days,
+        }
+        assert store.load_costs(third, third) == [CostEntry(self.KEY, once.days[1:])]
+        assert store.load_costs(date(2025, 1, 1), date(2025, 1, 31)) == []
+
+    def test_a_save_that_fails_adds_no_costs(self, store: JobStore) -> None:
+        job = create(store, make_job())
+        store.save_job(Decision(job))
+        entry = CostEntry(self.KEY, (DayCost(date(2026, 11, 29), 1.0, 1.0, 1.0),))
+        with pytest.raises(StaleWriteError):
+            store.save_job(Decision(job, costs=(entry,)))
+        assert store.load_costs(date(2026, 11, 1), date(2026, 11, 30)) == []

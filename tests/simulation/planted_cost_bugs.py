@@ -11,9 +11,11 @@ from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
 from relaunch.core.jobs.charges import Charges
 from relaunch.core.jobs.job import Job
 from relaunch.core.lifecycle import charging
+from relaunch.core.lifecycle import table as jobs_table
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.events import MachineCharged
 from relaunch.core.machines import charges, table
+from relaunch.core.machines.charges import DayCost
 from relaunch.core.machines.decision import MachineDecision
 from relaunch.core.machines.machine import ChargeJobs, Claim, Machine
 from relaunch.core.machines.starts import RELEASED
@@ -26,6 +28,7 @@ from simulation.planted_bugs import PlantedBug
 from simulation.planting import action_changed, patched
 
 EACH = "a job pays what its machines were billed"
+SUMS = "the sums have what jobs cost"
 TOGETHER = "jobs together pay what EC2 bills"
 
 
@@ -105,6 +108,26 @@ def _never_ready_unpaid() -> AbstractContextManager[object]:
     return patched(table, COMPLETIONS=completions)
 
 
+def _not_summed() -> AbstractContextManager[object]:
+    original = charging.add_charge
+    return action_changed("add_charge", lambda *given: replace(original(*given), costs=()))
+
+
+def _on_the_last_day() -> AbstractContextManager[object]:
+    original = use_case.days_of
+
+    def days_of(machine: Machine, *given: Any) -> dict[str, tuple[DayCost, ...]]:
+        found = original(machine, *given)
+        return {job_id: tuple(replace(each, day=days[-1].day) for each in days) for job_id, days in found.items()}
+
+    return patched(use_case, days_of=days_of)
+
+
+def _elsewhere_not_summed() -> AbstractContextManager[object]:
+    completions = tuple(each for each in jobs_table.COMPLETIONS if each is not charging.with_costs)
+    return patched(jobs_table, COMPLETIONS=completions)
+
+
 COST_BUGS = (
     PlantedBug(
         "minute-forgotten",
@@ -156,5 +179,16 @@ COST_BUGS = (
         "a machine is paid until it is gone",
         _charged_as(partial(replace, ended_at=None)),
         EACH,
+    ),
+    PlantedBug("charge-not-summed", "what a machine cost is not in the sums", _not_summed, SUMS),
+    PlantedBug(
+        "elsewhere-not-summed", "what a task elsewhere cost is not in the sums", _elsewhere_not_summed, SUMS, 20
+    ),
+    PlantedBug(
+        "day-of-the-end",
+        "a machine is paid on the day of its end",
+        _on_the_last_day,
+        "a day has what its machines were billed",
+        40,
     ),
 )

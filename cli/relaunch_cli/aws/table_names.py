@@ -20,8 +20,11 @@ from relaunch.ports import PortError
 from relaunch_cli.errors import DENIED
 
 if TYPE_CHECKING:
+    from datetime import date
+
     import boto3
 
+    from relaunch.core.jobs.cost_sums import CostEntry
     from relaunch.core.jobs.runs import JobRuns
     from relaunch.core.jobs.state import JobSummary
     from relaunch.ports import JobListing
@@ -91,6 +94,9 @@ class KeptTableListing:
 
     def load_open(self, limit: int) -> list[str]:
         return self._read(lambda listing: listing.load_open(limit))
+
+    def load_costs(self, first: "date", last: "date") -> "list[CostEntry]":
+        return self._read(lambda listing: listing.load_costs(first, last))
 
     def load_runs(self, job_id: str) -> "JobRuns | None":
         return self._read(lambda listing: listing.load_runs(job_id))

@@ -71,7 +71,7 @@ The packages depend one way: api → engine → rules, processes → clock, erro
 
 from relaunch_local.ecs.api.in_process import InProcessClient
 from relaunch_local.ecs.api.server import EcsServer
-from relaunch_local.ecs.clock import Clock, WallClock
+from relaunch_local.ecs.clock import EPOCH, Clock, WallClock
 from relaunch_local.ecs.engine.faults import Fault, FaultMoment
 from relaunch_local.ecs.engine.fleet import NEURON_ATTRIBUTE, FleetFault
 from relaunch_local.ecs.engine.instances import BOOT_ATTRIBUTE
@@ -105,6 +105,7 @@ from relaunch_local.ecs.processes.port import (
 
 __all__ = [
     "BOOT_ATTRIBUTE",
+    "EPOCH",
     "NEURON_ATTRIBUTE",
     "NO_WATCHDOG",
     "AutoScalingGroup",

@@ -3,11 +3,12 @@
 from collections import Counter, defaultdict
 from collections.abc import MutableSequence, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime
 from itertools import islice
 
 from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.cost import summarize_job
+from relaunch.core.jobs.cost_sums import CostEntry, CostKey
 from relaunch.core.jobs.groups import GroupChange, GroupStanding
 from relaunch.core.jobs.job import (
     Job,
@@ -22,6 +23,7 @@ from relaunch.core.jobs.runs import JobRuns, Run, RunContainer, RunDefinition, R
 from relaunch.core.jobs.state import JobSummary
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.groups import slot_of
+from relaunch.core.machines.charges import DayCost
 from relaunch.core.selection.selection import explain_rows
 from relaunch.ports import JobHistory, PermanentError, SlotsFullError, StaleWriteError, StoredSelection
 from relaunch_local.in_memory.machines import InMemoryMachines
@@ -48,6 +50,7 @@ class InMemoryJobs(WriteFaults):
         super().__init__()
         self.machines = machines or InMemoryMachines()
         self.slots: Counter[str] = Counter()
+        self.costs: list[CostEntry] = []
         self.decisions: MutableSequence[Decision] = []
         self._records: dict[str, _Record] = {}
         self._open: dict[str, None] = {}
@@ -117,6 +120,7 @@ class InMemoryJobs(WriteFaults):
             self._links[job.attempt.instance_id][job.job_id] = None
         if decision.unlinked_instance:
             self._links[decision.unlinked_instance].pop(job.job_id, None)
+        self.costs.extend(decision.costs)
         self.decisions.append(decision)
         if late_error:
             raise late_error
@@ -189,6 +193,15 @@ class InMemoryJobs(WriteFaults):
         )
         return JobRuns(RunJob(job_id, job.state, definition, revision, job.ended_at), tuple(runs))
 
+    def load_costs(self, first: date, last: date) -> list[CostEntry]:
+        found: dict[tuple[CostKey, str], dict[date, DayCost]] = defaultdict(dict)
+        for entry in self.costs:
+            for cost in entry.days:
+                if first <= cost.day <= last:
+                    days = found[entry.key, f"{cost.day:%Y-%m}"]
+                    days[cost.day] = _sum(days[cost.day], cost) if cost.day in days else cost
+        return [CostEntry(key, tuple(days[day] for day in sorted(days))) for (key, _), days in found.items()]
+
     def load_waiting(self, slot: str, limit: int) -> list[str]:
         waiting = [job for job in self._jobs() if waited_slot(job) == slot]
         return [job.job_id for job in sorted(waiting, key=lambda job: job.accepted_at)][:limit]
@@ -219,3 +232,13 @@ class InMemoryJobs(WriteFaults):
 
     def _jobs(self) -> list[Job]:
         return [record.job for record in self._records.values()]
+
+
+def _sum(one: DayCost, other: DayCost) -> DayCost:
+    return DayCost(
+        one.day,
+        one.usd + other.usd,
+        one.on_demand_usd + other.on_demand_usd,
+        one.hours + other.hours,
+        one.unpriced_hours + other.unpriced_hours,
+    )

@@ -25,7 +25,7 @@ from relaunch.core.jobs.effects import StopTask
 from relaunch.core.messages.dead_letter import DeadLetterQueue
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies, JobEvents
-from relaunch_local.ecs import Clock, EcsSimulator, Event, InProcessClient, ProcessSpec
+from relaunch_local.ecs import EPOCH, Clock, EcsSimulator, Event, InProcessClient, ProcessSpec
 from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.in_memory.stores import InMemoryStores
 from relaunch_local.simulation.authorization import AuthorizedClient, AuthorizedStore, authorize_functions
@@ -89,6 +89,9 @@ from relaunch_local.simulation.scenario import provision
 if TYPE_CHECKING:
     from relaunch_local.simulation.aws.emulated_table import EmulatedTable
 
+# Days and months end while jobs run.
+_LATE_IN_A_MONTH = EPOCH.replace(month=1, day=31, hour=22, minute=40)
+
 
 class SimulatedAccount(CheckedWrites):
     """The account of one run, built from its seed; a subclass may replace parts."""
@@ -103,7 +106,7 @@ class SimulatedAccount(CheckedWrites):
 
     def __init__(self, seed: int, options: Options) -> None:
         """Build the account and deploy the application; nothing happens until the clock advances."""
-        self.clock = Clock()
+        self.clock = Clock(_LATE_IN_A_MONTH if seed % 4 == 3 else EPOCH)
         self.started_at = self.clock.now()
         self.chance = Chance(seed, self.clock.now, options.allowed)
         self.chance.is_calm = options.without_faults
@@ -199,6 +202,7 @@ class SimulatedAccount(CheckedWrites):
             self.scenario.on_demand_usd_per_hour,
             self.facts,
             machines.misled,
+            lambda *days: self.stores.jobs.load_costs(*days),  # noqa: PLW0108 - the stores are made later
         )
         self.failed_tasks = FailedTasks(check, self.facts, machines.hosts, machines.terminations)
 

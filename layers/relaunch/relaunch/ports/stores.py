@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Protocol
 from relaunch.core.records import dataclass
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from relaunch.core.definitions.definition import JobDefinition, TriggerSource
     from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
     from relaunch.core.jobs.attempt import Attempt
+    from relaunch.core.jobs.cost_sums import CostEntry
     from relaunch.core.jobs.groups import GroupStanding
     from relaunch.core.jobs.job import Job, TimelineEntry
     from relaunch.core.jobs.runs import JobRuns
@@ -72,6 +75,13 @@ class JobListing(Protocol):
         Raises:
             PermanentError: the cursor is invalid.
         """
+
+    def load_costs(self, first: date, last: date) -> list[CostEntry]:
+        """Return what was paid from one day (UTC) to another, in one entry per key and month; without what still runs.
+
+        It is kept for two years, and takes as many reads however many jobs there were.
+        """
+        ...
 
     def load_runs(self, job_id: str) -> JobRuns | None:
         """Load the tasks of a job, strongly consistent; None if there is no job."""

@@ -5,7 +5,7 @@ from datetime import datetime
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.lifecycle.events import MachineCharged
 from relaunch.core.lifecycle.table import decide
-from relaunch.core.machines.charges import Charge, charges_of, may_be_free
+from relaunch.core.machines.charges import charges_of, days_of, may_be_free
 from relaunch.core.machines.machine import Machine
 from relaunch.ports import FleetDependencies, PermanentError, StaleWriteError
 from relaunch.usecases.advance_job import JobLifecycle
@@ -21,8 +21,10 @@ def charge_jobs(machine: Machine, deps: FleetDependencies) -> None:
         TransientError: its spot prices, or a job, cannot be read or saved now.
     """
     prices = _spot_prices(machine, deps)
-    for job_id, charge in charges_of(machine, prices, deps.clock.now(), _end_reason(machine, deps)).items():
-        _charge(job_id, charge, deps)
+    paid = (machine, prices, deps.clock.now(), _end_reason(machine, deps))
+    days = days_of(*paid)
+    for job_id, charge in charges_of(*paid).items():
+        _charge(job_id, MachineCharged(charge, days[job_id], machine.offering), deps)
 
 
 def _end_reason(machine: Machine, deps: FleetDependencies) -> str:
@@ -45,14 +47,13 @@ def _spot_prices(machine: Machine, deps: FleetDependencies) -> list[tuple[dateti
         return []
 
 
-def _charge(job_id: str, charge: Charge, deps: FleetDependencies) -> None:
-    """Save a charge with its job; what else is to be done for the job is left to those who may do it."""
+def _charge(job_id: str, event: MachineCharged, deps: FleetDependencies) -> None:
+    """Save a charge with its job, and in the sums; what else is to be done for the job is left to those who may."""
     for _ in range(_ATTEMPTS):
         job = deps.jobs.load_job(job_id)
         if job is None:
-            deps.log.decided("ignored", job_id=job_id, machine_id=charge.machine_id, reason="no such job")
+            deps.log.decided("ignored", job_id=job_id, machine_id=event.charge.machine_id, reason="no such job")
             return
-        event = MachineCharged(charge)
         decision = decide(job, event, deps.clock.now(), deps.limits)
         if decision.job == job:
             return

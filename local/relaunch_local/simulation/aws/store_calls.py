@@ -49,6 +49,7 @@ STORE_CALLS: Mapping[tuple[str, str], frozenset[StoreCall]] = {
     ("events", "save_dispatch_starts"): frozenset({_PUT}),
     ("jobs", "create_job"): frozenset({_PUT, _UPDATE}),
     ("jobs", "list_jobs"): frozenset({("Query", "listing")}),
+    ("jobs", "load_costs"): frozenset({_QUERY}),
     ("jobs", "load_due"): frozenset({_DUE}),
     ("jobs", "load_history"): frozenset({_QUERY}),
     ("jobs", "load_group"): frozenset({_GET}),

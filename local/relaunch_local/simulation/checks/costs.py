@@ -14,10 +14,12 @@ costs after the end of its reservation, which nothing announces.
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 from relaunch.core.jobs.cost import cost_so_far
+from relaunch.core.jobs.cost_sums import CostEntry
 from relaunch.core.jobs.job import Job
+from relaunch.core.machines.charges import DayCost
 from relaunch.core.machines.machine import Claim, Machine
 from relaunch.core.machines.settings import JOB_TAG, MACHINE_TAG, MachineSettings
 from relaunch_local.ecs import Clock, Purchase, SpotPrice
@@ -60,6 +62,8 @@ class Costs:
     _facts: AccountFacts
     _misled: Collection[str]
     """Machines of which EC2 said that it launched none, and had."""
+    _load_costs: Callable[[date, date], Sequence[CostEntry]]
+    """Returns what is in the sums of costs from one day to another."""
     _holders: dict[str, list[tuple[datetime, Shares]]] = field(default_factory=lambda: defaultdict(list))
     """By machine: since when which part of it was whose."""
 
@@ -92,9 +96,46 @@ class Costs:
         is_right = known.least - _TOLERANCE_USD <= total <= known.most + _TOLERANCE_USD
         message = f"{total:.4f} USD, not {known.least:.4f} to {known.most:.4f}"
         self._check("jobs together pay what EC2 bills", is_right, message)
+        self._check_sums(jobs)
 
-    def _bounds_of(self, host: Instance) -> Iterator[tuple[str, _Bounds]]:
-        """Yield what each job may pay of an instance."""
+    def _check_sums(self, jobs: Mapping[str, Job]) -> None:
+        """Check that the sums have, by definition, what its jobs cost, and in time what EC2 billed for each day."""
+        now = self._clock.now()
+        hosts = tuple(self._hosts.values())
+        first = min([now, *(host.launched_at for host in hosts), *(each.accepted_at for each in jobs.values())])
+        entries = self._load_costs(first.date(), now.date() + timedelta(days=1))
+        for name in {job.definition.name for job in jobs.values()}:
+            its = {job_id: job for job_id, job in jobs.items() if job.definition.name == name}
+            days = [day for each in entries if each.key.definition == name for day in each.days]
+            said = sum(cost_so_far(job, now)[0] for job in its.values())
+            summed = sum(day.usd for day in days)
+            is_right = abs(summed - said) <= _TOLERANCE_USD
+            self._check("the sums have what jobs cost", is_right, f"{name}: {summed:.4f} USD, not {said:.4f}")
+            elsewhere = sum(abs(job.totals.cost_usd - job.charges.own_tasks_usd) for job in its.values())
+            if elsewhere <= _TOLERANCE_USD:
+                self._check_days(name, its, days, hosts)
+
+    def _check_days(self, name: str, jobs: Collection[str], days: Sequence[DayCost], hosts: Sequence[Instance]) -> None:
+        """Check what machines cost until the end of each day."""
+        for last in sorted({day.day for day in days}):
+            until = datetime.combine(last + timedelta(days=1), time(), UTC)
+            bounds = sum(
+                (
+                    its
+                    for host in hosts
+                    if host.launched_at < until
+                    for job_id, its in self._bounds_of(host, until)
+                    if job_id in jobs
+                ),
+                _Bounds(),
+            )
+            summed = sum(day.usd for day in days if day.day <= last)
+            is_right = bounds.least - _TOLERANCE_USD <= summed <= bounds.most + _TOLERANCE_USD
+            message = f"{name} until {last}: {summed:.4f} USD, not {bounds.least:.4f} to {bounds.most:.4f}"
+            self._check("a day has what its machines were billed", is_right, message)
+
+    def _bounds_of(self, host: Instance, until: datetime | None = None) -> Iterator[tuple[str, _Bounds]]:
+        """Yield what each job may pay of an instance, in all or until a time."""
         machine = self._machines.get(host.tags.get(MACHINE_TAG, ""))
         if machine is None:
             return
@@ -102,8 +143,8 @@ class Costs:
         held = self._holders[machine.machine_id] or [(host.launched_at, {host.tags[JOB_TAG]: 1.0})]
         is_found = machine.instance_id == host.instance_id
         usage = () if host.reservation_id else bill.usage
-        least = self._split((*usage, *bill.beside), held) if is_found else {}
-        maybe = self._split((*bill.pending, *self._free_usage(host, machine), *bill.usage, *bill.beside), held)
+        least = self._split((*usage, *bill.beside), held, until) if is_found else {}
+        maybe = self._split((*bill.pending, *self._free_usage(host, machine), *bill.usage, *bill.beside), held, until)
         late = self._late(host, machine, len(held)) if is_found else 0.0
         for job_id, usd in maybe.items():
             yield job_id, _Bounds(least.get(job_id, 0.0) - late, usd + late)
@@ -155,12 +196,15 @@ class Costs:
         return ((began + ended + changes * _SKEW) * usd_per_hour + (began + gone) * prices.beside) / _HOUR
 
     @staticmethod
-    def _split(parts: Sequence[Part], held: Sequence[tuple[datetime, Shares]]) -> dict[str, float]:
+    def _split(
+        parts: Sequence[Part], held: Sequence[tuple[datetime, Shares]], until: datetime | None
+    ) -> dict[str, float]:
         usd: dict[str, float] = defaultdict(float)
         for part in parts:
             for number, (since, shares) in enumerate(held):
                 begin = part.since if not number else since
                 end = held[number + 1][0] if number + 1 < len(held) else part.until
+                end = min(end, until) if until is not None else end
                 for job_id, share in shares.items():
                     usd[job_id] += share * part.usd_within(begin, end)
         return usd

@@ -9,12 +9,13 @@ from fakes.builders import NOW, make_offering
 from fakes.machines import claim, fleet_request, machine, override
 from relaunch.core.jobs.charges import KEPT_CHARGES
 from relaunch.core.jobs.cost import cost_so_far, machine_cost, running_task, summarize_job
+from relaunch.core.jobs.cost_sums import CostEntry, cost_key
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import CostBasis, MachineCost, OpenCharge
 from relaunch.core.lifecycle.events import JobEvent, MachineCharged, OfferingChosen
 from relaunch.core.lifecycle.table import decide
-from relaunch.core.machines.charges import Charge, first_holdings
+from relaunch.core.machines.charges import Charge, DayCost, first_holdings
 from relaunch.core.machines.machine import Machine, MachineState
 from unit.core.lifecycle.table_matrix import EVENTS, SITUATIONS
 
@@ -143,3 +144,49 @@ def test_an_open_charge_counts_until_it_is_over():
 
     assert [opened.hours(NOW + each * HOUR) for each in (-1, 0, 2)] == [0.0, 0.0, 2.0]
     assert replace(opened, until=NOW + HOUR).hours(NOW + 2 * HOUR) == 1.0
+
+
+DAY = NOW.date()
+TYPE = make_offering().key
+
+
+def costs_of(job: Job, event: JobEvent, at: timedelta = timedelta(0)) -> tuple[CostEntry, ...]:
+    """Return what an event adds to the sums of costs."""
+    return decide(job, event, NOW + at, StackLimits()).costs
+
+
+def test_a_charge_is_added_to_the_sums_once_and_what_a_machine_costs_besides_on_its_last_day():
+    job = placed()
+    days = (DayCost(DAY, 1.5, 4.0, 2.0), DayCost(DAY + timedelta(days=1), 0.5, 1.0, 1.0))
+    charged = MachineCharged(Charge("m-1", 2.0, 5.0, hours=3.0), days, TYPE)
+    (entry,) = costs_of(job, charged)
+    assert entry == CostEntry(cost_key(job, TYPE), days)
+
+    later = after(job, charged)
+    more = MachineCharged(Charge("m-1", 2.5, 6.0, is_unknown=True, hours=4.0), days, TYPE)
+    (besides,) = costs_of(later, more)
+    assert besides == CostEntry(entry.key, (DayCost(DAY + timedelta(days=1), 0.5, 1.0, 1.0, 1.0),))
+    (known,) = costs_of(later, replace(more, charge=Charge("m-1", 2.5, 6.0, hours=4.0)))
+    assert known.days[0].unpriced_hours == 0.0
+    assert costs_of(job, MachineCharged(Charge("m-1", 0.0))) == ()
+
+
+def test_a_task_elsewhere_is_added_to_the_sums_when_it_ends_and_one_on_a_machine_is_not():
+    (entry,) = costs_of(SITUATIONS["ru"], EVENTS["seen-exit-0"], timedelta(minutes=6))
+    (day,) = entry.days
+    assert (entry.key.definition, day.day) == ("resnet", DAY)
+    ended = after(SITUATIONS["ru"], EVENTS["seen-exit-0"], timedelta(minutes=6))
+    assert day.usd == pytest.approx(ended.totals.cost_usd) != 0
+    assert day.hours == pytest.approx(ended.totals.run_seconds / 3600)
+
+    assert costs_of(running(placed()), EVENTS["seen-exit-0"], timedelta(minutes=6)) == ()
+    # Its machine may have been charged before its end was known.
+    charged = after(running(placed()), MachineCharged(Charge("m-1", 2.0, 5.0)))
+    assert costs_of(charged, EVENTS["seen-exit-0"], timedelta(minutes=6)) == ()
+
+
+def test_one_decision_of_two_has_the_costs_of_both():
+    first = decide(SITUATIONS["ru"], EVENTS["seen-exit-0"], NOW + timedelta(minutes=6), StackLimits())
+    days = (DayCost(DAY, 1.0, 1.0, 1.0),)
+    second = decide(first.job, MachineCharged(Charge("m-9", 1.0), days, TYPE), NOW, StackLimits())
+    assert first.followed_by(second).costs == (*first.costs, *second.costs)

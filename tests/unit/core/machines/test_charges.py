@@ -1,7 +1,7 @@
 """What a machine costs and who pays it: to the second, by EC2's rules, and all of it."""
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -11,9 +11,12 @@ from fakes.machines import CAPACITY, INSTANCE, claim, fleet_request, machine, ov
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.machines.charges import (
     Charge,
+    DayCost,
     Rate,
     charges_of,
     cost_so_far,
+    days_between,
+    days_of,
     first_holdings,
     is_free,
     rate_of,
@@ -242,3 +245,50 @@ def test_one_that_ended_unseen_is_billed_until_it_is_gone():
 def test_the_price_of_the_volume_and_the_address():
     assert (usd_beside(0), usd_beside(100)) == (pytest.approx(0.005), pytest.approx(0.005 + 8 / 730))
     assert usd_beside(100, 4_000, 250) == pytest.approx(0.005 + 18 / 730)
+
+
+def test_each_day_has_what_was_paid_on_it_and_all_of_them_are_the_charge():
+    midnight = NOW.replace(hour=0, minute=0, second=0) + timedelta(days=1)
+    launched = midnight - timedelta(hours=1)
+    spot = replace(
+        gone(0, request=fleet_request(SPOT), beside_usd_per_hour=0.5, on_demand={"g5.xlarge": 4.0}),
+        offering=SPOT.offering,
+        holdings=(Holding(launched, {"a": 1.0}), Holding(midnight + timedelta(minutes=30), {"a": 0.5, "b": 0.5})),
+        paid_since=launched,
+        ended_at=midnight + timedelta(hours=1),
+        state_since=midnight + timedelta(hours=25),
+    )
+    prices = ((launched, 1.0), (midnight, 3.0))
+    days = days_of(spot, prices, after(0))
+    first, second, third = (midnight.date() + timedelta(days=each) for each in (-1, 0, 1))
+    assert days == {
+        "a": (
+            DayCost(first, 1.5, 4.5, 1.0),
+            DayCost(second, pytest.approx(3.0 * 0.75 + 0.5 * 12.25), pytest.approx(4.0 * 0.75 + 0.5 * 12.25), 0.75),
+            DayCost(third, 0.25, 0.25, 0.0),
+        ),
+        "b": (
+            DayCost(second, pytest.approx(0.75 + 0.5 * 11.75), pytest.approx(1.0 + 0.5 * 11.75), 0.25),
+            DayCost(third, 0.25, 0.25, 0.0),
+        ),
+    }
+    for job_id, charge in charges_of(spot, prices, after(0)).items():
+        assert sum(each.usd for each in days[job_id]) == pytest.approx(charge.usd)
+        assert sum(each.on_demand_usd for each in days[job_id]) == pytest.approx(charge.on_demand_usd)
+        assert sum(each.hours for each in days[job_id]) == pytest.approx(charge.hours)
+
+
+def test_hours_of_an_unknown_price_are_counted_and_a_machine_that_nobody_pays_has_no_days():
+    unpriced = gone(1_800, usd_per_hour=0.0)
+    ((day,),) = days_of(unpriced, (), after(9)).values()
+    assert (day.usd, day.hours, day.unpriced_hours) == (0.0, 0.5, 0.5)
+    assert days_of(replace(unpriced, holdings=None), (), after(9)) == {}
+    assert days_of(replace(unpriced, paid_since=None), (), after(9)) == {}
+
+
+def test_a_day_is_one_of_utc():
+    midnight = datetime(2026, 3, 1, tzinfo=UTC)
+    elsewhere = timezone(timedelta(hours=-5))
+    since, until = ((midnight + timedelta(hours=each)).astimezone(elsewhere) for each in (-1, 24))
+    assert list(days_between(since, until)) == [(since, midnight), (midnight, midnight + timedelta(days=1))]
+    assert list(days_between(until, since)) == []

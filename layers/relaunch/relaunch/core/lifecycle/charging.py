@@ -1,15 +1,16 @@
 """What a job pays for machines of our own: while it has one by the price it had then, and in the end what it cost."""
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from relaunch.core.jobs.charges import KEPT_CHARGES, Charges
+from relaunch.core.jobs.cost_sums import CostEntry, cost_key, task_costs
 from relaunch.core.jobs.job import Job, claimed_machines
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import CostBasis, OpenCharge
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.events import MachineCharged, OfferingChosen
-from relaunch.core.machines.charges import Charge, charges_of, rate_of
+from relaunch.core.machines.charges import Charge, DayCost, charges_of, rate_of
 from relaunch.core.machines.machine import Machine
 
 
@@ -17,9 +18,8 @@ def add_charge(job: Job, event: MachineCharged, _now: datetime, _limits: StackLi
     """Add what a machine cost in the end, in the place of what it had charged before: the same changes nothing."""
     charge = event.charge
     known = job.charges
-    before = next(
-        (each for each in known.latest if each.machine_id == charge.machine_id), Charge(charge.machine_id, 0.0)
-    )
+    earlier = next((each for each in known.latest if each.machine_id == charge.machine_id), None)
+    before = earlier or Charge(charge.machine_id, 0.0)
     others = tuple(each for each in known.latest if each.machine_id != charge.machine_id)
     charges = replace(
         known,
@@ -29,7 +29,19 @@ def add_charge(job: Job, event: MachineCharged, _now: datetime, _limits: StackLi
         latest=(*others, charge)[-KEPT_CHARGES:],
         open=tuple(_settled(each) if each.machine_id == charge.machine_id else each for each in known.open),
     )
-    return Decision(replace(job, charges=charges))
+    days = event.days if earlier is None else _besides(event.days, charge, earlier)
+    costs = (CostEntry(cost_key(job, event.offering), days),) if days else ()
+    return Decision(replace(job, charges=charges), costs=costs)
+
+
+def _besides(days: tuple[DayCost, ...], charge: Charge, earlier: Charge) -> tuple[DayCost, ...]:
+    """Return what a machine costs besides what it has been charged before, on its last day: it lived on."""
+    hours = charge.hours - earlier.hours
+    usd = charge.usd - earlier.usd
+    on_demand_usd = charge.on_demand_usd - earlier.on_demand_usd
+    return tuple(
+        DayCost(each.day, usd, on_demand_usd, hours, hours if charge.is_unknown else 0.0) for each in days[-1:]
+    )
 
 
 def _settled(charge: OpenCharge) -> OpenCharge:
@@ -57,6 +69,17 @@ def with_open_charges(_before: Job, event: object, decision: Decision, now: date
     )
     charges = replace(charges, open=left) if left != charges.open else charges
     return decision if charges is job.charges else replace(decision, job=replace(job, charges=charges))
+
+
+def with_costs(before: Job, _event: object, decision: Decision, _now: datetime) -> Decision:
+    """Return the decision with what a task has cost that ended, if no machine is charged to the job for it."""
+    attempt = decision.job.attempt
+    ran = timedelta(seconds=decision.job.totals.run_seconds - before.totals.run_seconds)
+    if attempt is None or attempt.started_at is None or not ran or attempt.stop is None:
+        return decision
+    if before.charges.open_of(attempt.placement.machine_id) is not None:
+        return decision
+    return replace(decision, costs=(*decision.costs, task_costs(before, attempt, ran)))
 
 
 def _opened(job: Job, machine: Machine, now: datetime) -> Charges:

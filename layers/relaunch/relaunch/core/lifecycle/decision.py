@@ -8,6 +8,7 @@ from dataclasses import field, replace
 from datetime import datetime, timedelta
 
 from relaunch.core.jobs.attempt import PlacementState
+from relaunch.core.jobs.cost_sums import CostEntry
 from relaunch.core.jobs.effects import AdmitWaiting, Effect, RequestLaunch, StopTask
 from relaunch.core.jobs.groups import GroupChange
 from relaunch.core.jobs.job import Job, TimelineEntry
@@ -34,6 +35,7 @@ class Decision:
     can while no other one holds it, or releases it. `link_instance`: store that the current attempt runs on
     `attempt.instance_id`; `unlinked_instance`: that the job runs on this one no more.
     `machines`: a machine that is requested for the job, claims and releases; each machine at most once.
+    `costs`: what is added to the sums of what jobs cost.
     An ignored decision changes nothing; `note` says why. `action` is the name of the action that decided; empty if
     there was none.
     """
@@ -48,6 +50,7 @@ class Decision:
     link_instance: bool = False
     unlinked_instance: str = ""
     machines: tuple[MachineDecision, ...] = ()
+    costs: tuple[CostEntry, ...] = ()
     is_ignored: bool = False
     note: str = ""
     action: str = field(default="", compare=False)
@@ -55,12 +58,13 @@ class Decision:
     def followed_by(self, later: "Decision") -> "Decision":
         """Return one decision of two; the later one was made about the job of this one.
 
-        One of both changes nothing but the job.
+        One of both changes nothing but the job and the sums of costs.
         """
         if later.is_ignored:
             return self
         whole = later if later.timeline else self
-        return replace(whole, job=later.job, timeline=(*self.timeline, *later.timeline))
+        costs = (*self.costs, *later.costs)
+        return replace(whole, job=later.job, timeline=(*self.timeline, *later.timeline), costs=costs)
 
 
 def ignore(job: Job, note: str) -> Decision:

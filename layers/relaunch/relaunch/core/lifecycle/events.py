@@ -7,10 +7,10 @@ from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.state import NotedProgress, WaitReason
 from relaunch.core.launches.derived_revision import PreparedRevision
 from relaunch.core.launches.launch import HostObservation, LaunchOutcome, Node, TaskObservation
-from relaunch.core.machines.charges import Charge
+from relaunch.core.machines.charges import Charge, DayCost
 from relaunch.core.machines.decision import MachineDecision
 from relaunch.core.machines.machine import Consequence, Machine
-from relaunch.core.offerings.offering import Offering
+from relaunch.core.offerings.offering import Offering, OfferingKey
 from relaunch.core.records import dataclass
 from relaunch.core.revisions.images import FoundImage
 from relaunch.core.selection.selection import Selection
@@ -158,9 +158,14 @@ class MachineLimitReached:
 
 @dataclass(frozen=True, slots=True)
 class MachineCharged:
-    """A machine of our own is gone, and this is what the job pays of it."""
+    """A machine of our own is gone, and this is what the job pays of it: in all, and on each day.
+
+    `offering` is what EC2 launched, None if nobody knows.
+    """
 
     charge: Charge
+    days: tuple[DayCost, ...] = ()
+    offering: OfferingKey | None = None
 
 
 @dataclass(frozen=True, slots=True)

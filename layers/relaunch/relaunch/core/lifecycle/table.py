@@ -22,7 +22,7 @@ from relaunch.core.lifecycle import (
     unconfirmed_stops,
     waiting,
 )
-from relaunch.core.lifecycle.charging import with_open_charges
+from relaunch.core.lifecycle.charging import with_costs, with_open_charges
 from relaunch.core.lifecycle.decision import Decision, ignore, with_poll, with_unlink
 from relaunch.core.lifecycle.events import (
     CancelAsked,
@@ -266,10 +266,14 @@ TABLE = make_rows(
 )
 
 
-COMPLETIONS = (with_releases, with_open_charges, with_group, with_unlink, with_poll, with_bound, with_change)
+COMPLETIONS = (
+    *(with_releases, with_open_charges, with_costs),
+    *(with_group, with_unlink, with_poll, with_bound, with_change),
+)
 """What holds after every action: a job claims no machine that it does not need, knows what it pays for those that it
-has, holds its concurrency group from its first placement to its end, is linked to no instance that it left, is due in
-time to be looked at, and to be told of, and has an event to send if it changed for those who watch it."""
+has, has what it paid in the sums, holds its concurrency group from its first placement to its end, is linked to no
+instance that it left, is due in time to be looked at, and to be told of, and has an event to send if it changed for
+those who watch it."""
 
 
 def decide(job: Job, event: JobEvent, now: datetime, limits: StackLimits) -> Decision:

@@ -14,8 +14,8 @@ instance-hour (FAQs of EC2). The usage of a spot instance that EC2 interrupts wi
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime, timedelta
+from dataclasses import field, replace
+from datetime import UTC, date, datetime, time, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.machines.decision import MachineDecision
@@ -49,7 +49,8 @@ PriceChanges = Sequence[tuple[datetime, float]]
 class Charge:
     """What one job pays of a machine in USD, and what that would have been on demand.
 
-    `is_limit`: the price is an upper limit. `is_unknown`: it is not known, and counts as 0.
+    `is_limit`: the price is an upper limit. `is_unknown`: it is not known, and counts as 0. `hours` are those of its
+    part of the machine; an earlier release stored none.
     """
 
     machine_id: str
@@ -57,6 +58,22 @@ class Charge:
     on_demand_usd: float = 0.0
     is_limit: bool = False
     is_unknown: bool = False
+    hours: float = field(default=0.0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DayCost:
+    """What was paid on a day (UTC) in USD, what that would have been on demand, and for how many hours of machines.
+
+    A machine that was shared is paid for its part of the hours. `unpriced_hours` are those of unknown prices, which
+    count as 0.
+    """
+
+    day: date
+    usd: float
+    on_demand_usd: float
+    hours: float
+    unpriced_hours: float = 0.0
 
 
 def usd_beside(disk_gib: int, iops: int = _FREE_IOPS, throughput: int = _FREE_THROUGHPUT) -> float:
@@ -129,6 +146,15 @@ class _Rate:
     usd_per_hour: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Rates:
+    """What a machine costs: its usage, its usage on demand, and its volume and address."""
+
+    usage: tuple[_Rate, ...]
+    on_demand: _Rate
+    beside: _Rate
+
+
 def may_be_free(machine: Machine) -> bool:
     """Return whether EC2 does not bill the usage of a machine if it was EC2 that ended it: spot, in its first hour."""
     is_spot = machine.request.purchase is PurchaseOption.SPOT
@@ -154,29 +180,72 @@ def charges_of(machine: Machine, changes: PriceChanges, now: datetime, end_reaso
     `changes` are the spot prices of its zone since before its launch; empty if they are not known, and on demand.
     `end_reason` is why EC2 says that it ended, empty if it does not. It is nothing before EC2 launched it.
     """
-    began_at = machine.paid_since
-    if machine.holdings is None or began_at is None:
+    rates = _rates(machine, changes, now, end_reason)
+    if rates is None:
         return {}
-    gone_at = (machine.state_since or now) if machine.state is MachineState.GONE else now
-    ended_at = max(min(machine.ended_at or gone_at, gone_at), began_at + _LEAST)
-    is_spot = machine.request.purchase is PurchaseOption.SPOT
-    usage = (
-        () if is_free(machine, end_reason) else tuple(_usage(machine, changes if is_spot else (), began_at, ended_at))
-    )
-    beside = (_Rate(began_at, max(gone_at, began_at + _LEAST), machine.beside_usd_per_hour),)
-    on_demand = (_Rate(began_at, ended_at, _on_demand_price(machine)), *beside)
-    paid = _split(machine, (*usage, *beside))
-    instead = _split(machine, on_demand)
-    is_unknown = not machine.usd_per_hour and not changes and machine.request.purchase is not PurchaseOption.RESERVED
-    is_limit = is_spot and not changes
+    paid = _split(machine, (*rates.usage, rates.beside))
+    instead = _split(machine, (rates.on_demand, rates.beside))
+    hours = _split(machine, (replace(rates.on_demand, usd_per_hour=1.0),))
+    is_limit = machine.request.purchase is PurchaseOption.SPOT and not changes
+    is_unknown = _is_unpriced(machine, changes)
     return {
-        job_id: Charge(machine.machine_id, usd, instead[job_id], is_limit, is_unknown) for job_id, usd in paid.items()
+        job_id: Charge(machine.machine_id, usd, instead[job_id], is_limit, is_unknown, hours[job_id])
+        for job_id, usd in paid.items()
     }
+
+
+def days_of(
+    machine: Machine, changes: PriceChanges, now: datetime, end_reason: str = ""
+) -> dict[str, tuple[DayCost, ...]]:
+    """Return the days of `charges_of`, which together are the charge of each job."""
+    rates = _rates(machine, changes, now, end_reason)
+    if rates is None:
+        return {}
+    hours = replace(rates.on_demand, usd_per_hour=1.0)
+    is_unpriced = _is_unpriced(machine, changes)
+    found: dict[str, list[DayCost]] = {}
+    for since, until in days_between(rates.beside.since, rates.beside.until):
+        usd, instead, used = (
+            _split(machine, (replace(each, since=max(each.since, since), until=min(each.until, until)) for each in of))
+            for of in ((*rates.usage, rates.beside), (rates.on_demand, rates.beside), (hours,))
+        )
+        for job_id, paid in usd.items():
+            unpriced = used[job_id] if is_unpriced else 0.0
+            day = DayCost(since.astimezone(UTC).date(), paid, instead[job_id], used[job_id], unpriced)
+            found.setdefault(job_id, []).append(day)
+    return {job_id: tuple(each for each in days if each.usd or each.hours) for job_id, days in found.items()}
+
+
+def days_between(since: datetime, until: datetime) -> Iterator[tuple[datetime, datetime]]:
+    """Yield the times of each day (UTC) between two times."""
+    while since < until:
+        midnight = datetime.combine(since.astimezone(UTC).date() + timedelta(days=1), time(), UTC)
+        yield since, min(midnight, until)
+        since = midnight
 
 
 def cost_so_far(machine: Machine, now: datetime) -> float:
     """Return what a machine has cost in USD until now, by its price when it was launched; 0 if nobody pays it."""
     return sum(each.usd for each in charges_of(machine, (), now).values())
+
+
+def _rates(machine: Machine, changes: PriceChanges, now: datetime, end_reason: str) -> _Rates | None:
+    """Return what a machine costs until now, or until it was gone; None before EC2 launched it, and if nobody pays."""
+    began_at = machine.paid_since
+    if machine.holdings is None or began_at is None:
+        return None
+    gone_at = (machine.state_since or now) if machine.state is MachineState.GONE else now
+    ended_at = max(min(machine.ended_at or gone_at, gone_at), began_at + _LEAST)
+    is_spot = machine.request.purchase is PurchaseOption.SPOT
+    return _Rates(
+        () if is_free(machine, end_reason) else tuple(_usage(machine, changes if is_spot else (), began_at, ended_at)),
+        _Rate(began_at, ended_at, _on_demand_price(machine)),
+        _Rate(began_at, max(gone_at, began_at + _LEAST), machine.beside_usd_per_hour),
+    )
+
+
+def _is_unpriced(machine: Machine, changes: PriceChanges) -> bool:
+    return not machine.usd_per_hour and not changes and machine.request.purchase is not PurchaseOption.RESERVED
 
 
 def _usage(machine: Machine, changes: PriceChanges, since: datetime, until: datetime) -> Iterator[_Rate]:

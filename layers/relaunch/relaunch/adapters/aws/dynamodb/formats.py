@@ -14,6 +14,7 @@ from relaunch.ports import TransientError
 FORMATS: Mapping[str, int] = {
     "ATTEMPT": 1,
     "CAPACITY": 1,
+    "COSTS": 1,
     "DEFINITION": 1,
     "DELIVERIES": 1,
     "DERIVED": 1,

@@ -5,7 +5,7 @@ import binascii
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
-from datetime import datetime
+from datetime import date, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,6 +26,7 @@ from relaunch.core.offerings.offering_key import OfferingKey
 from relaunch.ports import PermanentError
 
 if TYPE_CHECKING:
+    from relaunch.core.jobs.cost_sums import CostEntry
     from relaunch.core.jobs.runs import JobRuns
 
 LISTING = "JOBS"
@@ -61,6 +62,11 @@ class DynamoDbJobListing:
 
     def load_open(self, limit: int) -> list[str]:
         return job_ids(self._table.query("due = :due", {":due": text(OPEN)}, index="due", limit=limit))
+
+    def load_costs(self, first: date, last: date) -> "list[CostEntry]":
+        from relaunch.adapters.aws.dynamodb.costs import load_costs  # noqa: PLC0415 - of costs only
+
+        return load_costs(self._table, first, last)
 
     def load_runs(self, job_id: str) -> "JobRuns | None":
         from relaunch.adapters.aws.dynamodb.job_runs import read_runs  # noqa: PLC0415 - of logs only

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from relaunch.adapters.aws.dynamodb import groups
 from relaunch.adapters.aws.dynamodb import job_items as items
+from relaunch.adapters.aws.dynamodb.costs import add_costs
 from relaunch.adapters.aws.dynamodb.job_listing import OPEN, UNSENT, DynamoDbJobListing, job_id_of, job_ids
 from relaunch.adapters.aws.dynamodb.machines import refusal, save_machines
 from relaunch.adapters.aws.dynamodb.slots import full_cap, release_slots, take_slots
@@ -72,6 +73,7 @@ class DynamoDbJobs(DynamoDbJobListing):
             *save_machines(decision.machines, write_id),
             *release_slots(decision),
             *(put(item) for item in items.written_items(decision, job)),
+            *add_costs(decision.costs),
         ]
         if job.state.is_final:
             self._let_expire(job)

@@ -1,0 +1,60 @@
+"""What jobs cost: a table, and the same as comma-separated values."""
+
+import csv
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import date
+
+from relaunch.core.jobs.cost_sums import CostRow
+from relaunch_cli.views.formatting import format_cost, format_percentage
+from relaunch_cli.views.table import PlainTable
+
+_UNKNOWN = {"repository": "no repository", "type": "unknown", "purchase": "unknown", "caller": "unknown"}
+
+
+def render_costs(rows: Iterable[CostRow], total: CostRow, groups: Sequence[str]) -> PlainTable:
+    """Return the table of costs, with their sum below."""
+    table = PlainTable(
+        *(each.upper() for each in groups),
+        *("HOURS", "COST", "ON DEMAND", "SAVED"),
+        right=("HOURS", "COST", "ON DEMAND", "SAVED"),
+        optional=("ON DEMAND", "SAVED", "HOURS"),
+    )
+    for row in rows:
+        names = (value or _UNKNOWN[group] for value, group in zip(row.group, groups, strict=True))
+        table.add_row(*names, *_amounts(row))
+    table.add_row(*("total", *[""] * len(groups))[: len(groups)], *_amounts(total))
+    return table
+
+
+def _amounts(row: CostRow) -> tuple[str, ...]:
+    return (
+        f"{row.hours:,.1f}",
+        format_cost(row.usd),
+        format_cost(row.on_demand_usd),
+        format_percentage(row.saving) or "-",
+    )
+
+
+def describe_costs(total: CostRow, first: date, last: date) -> str:
+    """Return of which days costs are, what of it runs, and what is not known."""
+    parts = [f"{first} to {last} (UTC)"]
+    if total.running_usd:
+        parts.append(f"{format_cost(total.running_usd)} of it by what is not over, which is charged once it is")
+    if total.unpriced_hours:
+        parts.append(f"{total.unpriced_hours:,.1f} hours of an unknown price count as 0")
+    return "; ".join(parts)
+
+
+def print_csv(rows: Iterable[CostRow], groups: Sequence[str]) -> None:
+    """Print costs as comma-separated values, with a line of names."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow([*groups, "hours", "unpriced_hours", "usd", "on_demand_usd", "running_usd"])
+    for row in rows:
+        amounts = (row.hours, row.unpriced_hours, row.usd, row.on_demand_usd, row.running_usd)
+        writer.writerow([*map(_as_cell, row.group), *(f"{each:.6f}" for each in amounts)])
+
+
+def _as_cell(value: str) -> str:
+    """Return a value that no spreadsheet takes for a formula ("CSV Injection", OWASP)."""
+    return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
