@@ -160,12 +160,23 @@ def test_ec2_says_who_ended_an_instance_in_its_first_hour(machines):
     assert charge.usd == pytest.approx(21 / 60 * machine.beside_usd_per_hour, rel=0.2)
 
 
-def test_why_an_instance_ended_is_not_always_known(machines, cancelled):
-    machines.fleet.describe = Mock(side_effect=machines.fleet.describe)
+def test_why_an_instance_ended_is_waited_for_and_not_for_ever(machines, cancelled):
     finish(machines)
     machine = machines.load(machines.job(cancelled).charges.latest[0].machine_id)
     before = machines.job(cancelled)
     machines.fleet.instances.clear()
+    with pytest.raises(TransientError, match="why i-"):
+        charge_jobs(machine, machines.deps)
+    machines.clock.advance(10 * MINUTE)
     charge_jobs(machine, machines.deps)
 
     assert machines.job(cancelled) == before
+
+
+def test_a_machine_is_charged_where_nobody_may_ask_why_it_ended(machines, cancelled):
+    machines.fleet.describe = Mock(side_effect=NotGrantedError("ec2:DescribeInstances"))
+    machine = machines.load(next(iter(machines.deps.machines.load_living(9))))
+    gone = replace(machine, state=MachineState.GONE, state_since=machines.now, ended_at=machines.now)
+    charge_jobs(gone, machines.deps)
+
+    assert machines.job(cancelled).charges.latest != ()

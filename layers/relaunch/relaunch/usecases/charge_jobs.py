@@ -1,15 +1,17 @@
 """Charge a machine that is gone to the jobs that it was there for."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.lifecycle.events import MachineCharged
 from relaunch.core.lifecycle.table import decide
 from relaunch.core.machines.charges import charges_of, days_of, may_be_free
 from relaunch.core.machines.machine import Machine
-from relaunch.ports import FleetDependencies, PermanentError, StaleWriteError
+from relaunch.ports import FleetDependencies, PermanentError, StaleWriteError, TransientError
 from relaunch.usecases.advance_job import JobLifecycle
 
+# What EC2 says of an instance may be behind for minutes.
+_SAID_WITHIN = timedelta(minutes=10)
 # Each conflict means that another write succeeded; this many in a row are a fault.
 _ATTEMPTS = 6
 
@@ -28,11 +30,22 @@ def charge_jobs(machine: Machine, deps: FleetDependencies) -> None:
 
 
 def _end_reason(machine: Machine, deps: FleetDependencies) -> str:
-    """Return why EC2 says that the instance ended, where that decides what is billed; it says so for an hour."""
+    """Return why EC2 says that the instance ended, where that decides what is billed; it says so for an hour.
+
+    Raises:
+        TransientError: it does not say so yet.
+    """
     if machine.instance_id is None or not may_be_free(machine):
         return ""
-    seen = deps.fleet.describe([machine.instance_id])[machine.instance_id]
-    return seen.state_reason if seen is not None else ""
+    try:
+        seen = deps.fleet.describe([machine.instance_id])[machine.instance_id]
+    except PermanentError as error:
+        deps.log.decided("charged without a reason", machine_id=machine.machine_id, reason=str(error))
+        return ""
+    reason = seen.state_reason if seen is not None else ""
+    if not reason and deps.clock.now() - (machine.state_since or machine.created_at) < _SAID_WITHIN:
+        raise TransientError(f"EC2 does not say yet why {machine.instance_id} ended, which decides what is billed")
+    return reason
 
 
 def _spot_prices(machine: Machine, deps: FleetDependencies) -> list[tuple[datetime, float]]:

@@ -198,7 +198,8 @@ def _new_claim(
     claim = Claim(job.job_id, attempt_number, needs(job.definition, job.revision, best), now)
     totals = limits.totals(is_handover=is_handover)
     family = job.revision.family
-    beside = usd_beside(settings.disk_gib, settings.disk_iops, settings.disk_throughput)
+    disk_price = deps.offerings.snapshot(now).gp3_usd_per_gib_month
+    beside = usd_beside(settings.disk_gib, settings.disk_iops, settings.disk_throughput, disk_price)
     decision = request_machine(
         machine_id,
         request,

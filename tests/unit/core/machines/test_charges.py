@@ -38,6 +38,7 @@ from relaunch.core.machines.events import (
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import ChargeJobs, Holding, Machine, MachineState, Resources
 from relaunch.core.machines.table import decide
+from relaunch.core.offerings.reservations import Reservation, ReservationType
 
 TAKEN = "Server.SpotInstanceTermination: Spot instance termination"
 HALF = Resources(512, 2_000, 0.5)
@@ -127,7 +128,7 @@ def test_what_it_would_have_cost_on_demand_and_how_sure_the_price_is():
 
     assert charges_of(spot, ((NOW, 1.0),), after(9)) == {"resnet-1": Charge("m-1", 1.5, 4.1)}
     assert charges_of(spot, (), after(9)) == {"resnet-1": Charge("m-1", 1.5, 4.1, is_limit=True)}
-    assert charges_of(reserved, (), after(9)) == {"resnet-1": Charge("m-1", 0.0, 3.6)}
+    assert charges_of(reserved, (), after(9)) == {"resnet-1": Charge("m-1", 0.0, 0.0)}
     assert charges_of(unknown, (), after(9)) == {"resnet-1": Charge("m-1", 0.0, 0.0, is_limit=True, is_unknown=True)}
     assert charges_of(not_chosen, (), after(9)) == {"resnet-1": Charge("m-1", 3.6, 3.6)}
 
@@ -229,6 +230,11 @@ def test_one_that_lives_after_all_is_charged_once_it_is_gone_again():
             0.6,
             id="left-and-ended-by-itself",
         ),
+        pytest.param(gone(60, registered_at=None), "Client.InternalError: KMS", 0.0, id="ended-during-its-launch"),
+        pytest.param(gone(60, registered_at=NOW), "Client.InternalError: KMS", 0.06, id="a-reason-of-launches-later"),
+        pytest.param(
+            gone(60, registered_at=None), "Client.UserInitiatedShutdown: x", 0.06, id="ended-before-it-joined"
+        ),
         pytest.param(
             gone(600, at=700, request=fleet_request(SPOT), beside_usd_per_hour=3.6), TAKEN, 0.7, id="but-its-volume"
         ),
@@ -245,6 +251,7 @@ def test_one_that_ended_unseen_is_billed_until_it_is_gone():
 def test_the_price_of_the_volume_and_the_address():
     assert (usd_beside(0), usd_beside(100)) == (pytest.approx(0.005), pytest.approx(0.005 + 8 / 730))
     assert usd_beside(100, 4_000, 250) == pytest.approx(0.005 + 18 / 730)
+    assert usd_beside(100, 4_000, 250, 0.16) == pytest.approx(0.005 + 36 / 730)
 
 
 def test_each_day_has_what_was_paid_on_it_and_all_of_them_are_the_charge():
@@ -292,3 +299,24 @@ def test_a_day_is_one_of_utc():
     since, until = ((midnight + timedelta(hours=each)).astimezone(elsewhere) for each in (-1, 24))
     assert list(days_between(since, until)) == [(since, midnight), (midnight, midnight + timedelta(days=1))]
     assert list(days_between(until, since)) == []
+
+
+def test_a_reserved_machine_saves_nothing_and_runs_on_at_the_price_on_demand():
+    reservation = Reservation(
+        "cr-1", ReservationType.ON_DEMAND, "g5.xlarge", "us-east-1a", "active", ends_at=after(3_600)
+    )
+    reserved = override(usd_per_hour=0.0, purchase=PurchaseOption.RESERVED)
+    request = replace(fleet_request(reserved), reservation=reservation)
+    facts = {"usd_per_hour": 0.0, "offering": reserved.offering, "on_demand": {"g5.xlarge": 4.0}}
+    fields = {"request": request, "beside_usd_per_hour": 0.5, **facts}
+
+    assert charges_of(gone(3_000, **fields), (), after(9_999))["resnet-1"] == Charge("m-1", 0.5 * 5 / 6, 0.5 * 5 / 6)
+    assert charges_of(gone(7_200, **fields), (), after(9_999))["resnet-1"] == Charge("m-1", 5.0, 5.0)
+    block = replace(request, reservation=replace(reservation, type=ReservationType.CAPACITY_BLOCK))
+    assert charges_of(gone(7_200, **fields | {"request": block}), (), after(9_999))["resnet-1"].usd == 1.0
+
+
+def test_what_costs_nothing_is_no_upper_limit():
+    taken = gone(600, request=fleet_request(SPOT))
+    assert not charges_of(taken, (), after(9_999), TAKEN)["resnet-1"].is_limit
+    assert charges_of(taken, (), after(9_999))["resnet-1"].is_limit

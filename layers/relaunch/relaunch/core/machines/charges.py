@@ -20,21 +20,26 @@ from datetime import UTC, date, datetime, time, timedelta
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.machines.decision import MachineDecision
 from relaunch.core.machines.machine import NOTHING, ChargeJobs, Claim, Holding, Machine, MachineState, Resources
+from relaunch.core.offerings.reservations import ReservationType
+from relaunch.core.offerings.snapshot import GP3_USD_PER_GIB_MONTH
 from relaunch.core.records import dataclass
 
 _HOUR = timedelta(hours=1)
 _LEAST = timedelta(seconds=60)
-# "StateReason", Amazon EC2 API Reference.
+# "StateReason", Amazon EC2 API Reference: EC2 took it away, and it ended during its launch.
 _INTERRUPTED = "Server.SpotInstanceTermination"
+_NOT_LAUNCHED = (
+    *("Client.InternalError", "Client.InvalidSnapshot.NotFound", "Client.VolumeLimitExceeded"),
+    *("Server.InsufficientInstanceCapacity", "Server.InternalError"),
+)
 # A machine is left to EC2 for three minutes, and interrupted two minutes after its warning.
 _SHORTEST_LEFT = timedelta(seconds=30)
 _LONGEST_LEFT = timedelta(seconds=90)
 # A machine is one item, which should stay small. So many changes of claims has one that is kept warm for days.
 _KEPT_HOLDINGS = 60
 _HOURS_A_MONTH = 730
-# What a month of gp3 costs in us-east-1 ("Amazon EBS pricing"), per GiB, and per operation and MiB per second beyond
-# what is part of every volume; and an hour of a public IPv4 address ("Amazon VPC pricing"), the same in all regions.
-_USD_PER_GIB = 0.08
+# What a month of gp3 costs in us-east-1 ("Amazon EBS pricing") per operation and MiB per second beyond what is part of
+# every volume; and an hour of a public IPv4 address ("Amazon VPC pricing"), the same in all regions.
 _USD_PER_IOPS = 0.005
 _USD_PER_THROUGHPUT = 0.04
 _FREE_IOPS = 3_000
@@ -76,10 +81,19 @@ class DayCost:
     unpriced_hours: float = 0.0
 
 
-def usd_beside(disk_gib: int, iops: int = _FREE_IOPS, throughput: int = _FREE_THROUGHPUT) -> float:
-    """Return what a root volume (gp3, throughput in MiB per second) and a public IPv4 address cost per hour."""
-    volume = disk_gib * _USD_PER_GIB
-    volume += max(iops - _FREE_IOPS, 0) * _USD_PER_IOPS + max(throughput - _FREE_THROUGHPUT, 0) * _USD_PER_THROUGHPUT
+def usd_beside(
+    disk_gib: int,
+    iops: int = _FREE_IOPS,
+    throughput: int = _FREE_THROUGHPUT,
+    usd_per_gib_month: float | None = None,
+) -> float:
+    """Return what a root volume (gp3, throughput in MiB per second) and a public IPv4 address cost per hour.
+
+    Operations and throughput are to their price in us-east-1 what a GiB is to its price there, which is taken if that
+    of the region is not known.
+    """
+    extra = max(iops - _FREE_IOPS, 0) * _USD_PER_IOPS + max(throughput - _FREE_THROUGHPUT, 0) * _USD_PER_THROUGHPUT
+    volume = (disk_gib + extra / GP3_USD_PER_GIB_MONTH) * (usd_per_gib_month or GP3_USD_PER_GIB_MONTH)
     return volume / _HOURS_A_MONTH + _ADDRESS_USD_PER_HOUR
 
 
@@ -148,25 +162,35 @@ class _Rate:
 
 @dataclass(frozen=True, slots=True)
 class _Rates:
-    """What a machine costs: its usage, its usage on demand, and its volume and address."""
+    """What a machine costs: its usage, that on demand, and its volume and address; `hours` costs 1 an hour of usage."""
 
     usage: tuple[_Rate, ...]
-    on_demand: _Rate
+    on_demand: tuple[_Rate, ...]
+    hours: _Rate
     beside: _Rate
 
 
 def may_be_free(machine: Machine) -> bool:
-    """Return whether EC2 does not bill the usage of a machine if it was EC2 that ended it: spot, in its first hour."""
+    """Return whether why it ended decides if EC2 bills the usage of a machine.
+
+    It bills none of a spot instance that it interrupts in its first hour, and none of one that was never running.
+    """
+    return machine.registered_at is None or _is_in_free_hour(machine)
+
+
+def _is_in_free_hour(machine: Machine) -> bool:
     is_spot = machine.request.purchase is PurchaseOption.SPOT
     return is_spot and bool(machine.paid_since and machine.ended_at and machine.ended_at - machine.paid_since < _HOUR)
 
 
 def is_free(machine: Machine, end_reason: str) -> bool:
-    """Return whether EC2 does not bill the usage of a machine, as it interrupted it within its first hour.
+    """Return whether EC2 does not bill the usage of a machine (`may_be_free`).
 
     Without a reason it is what a warning announced, if the machine was left to EC2: it ends two minutes after that.
     """
-    if not may_be_free(machine) or machine.ended_at is None:
+    if machine.registered_at is None and end_reason.startswith(_NOT_LAUNCHED):
+        return True
+    if not _is_in_free_hour(machine) or machine.ended_at is None:
         return False
     if end_reason:
         return end_reason.startswith(_INTERRUPTED)
@@ -184,9 +208,9 @@ def charges_of(machine: Machine, changes: PriceChanges, now: datetime, end_reaso
     if rates is None:
         return {}
     paid = _split(machine, (*rates.usage, rates.beside))
-    instead = _split(machine, (rates.on_demand, rates.beside))
-    hours = _split(machine, (replace(rates.on_demand, usd_per_hour=1.0),))
-    is_limit = machine.request.purchase is PurchaseOption.SPOT and not changes
+    instead = _split(machine, (*rates.on_demand, rates.beside))
+    hours = _split(machine, (rates.hours,))
+    is_limit = machine.request.purchase is PurchaseOption.SPOT and not changes and bool(rates.usage)
     is_unknown = _is_unpriced(machine, changes)
     return {
         job_id: Charge(machine.machine_id, usd, instead[job_id], is_limit, is_unknown, hours[job_id])
@@ -201,13 +225,12 @@ def days_of(
     rates = _rates(machine, changes, now, end_reason)
     if rates is None:
         return {}
-    hours = replace(rates.on_demand, usd_per_hour=1.0)
     is_unpriced = _is_unpriced(machine, changes)
     found: dict[str, list[DayCost]] = {}
     for since, until in days_between(rates.beside.since, rates.beside.until):
         usd, instead, used = (
             _split(machine, (replace(each, since=max(each.since, since), until=min(each.until, until)) for each in of))
-            for of in ((*rates.usage, rates.beside), (rates.on_demand, rates.beside), (hours,))
+            for of in ((*rates.usage, rates.beside), (*rates.on_demand, rates.beside), (rates.hours,))
         )
         for job_id, paid in usd.items():
             unpriced = used[job_id] if is_unpriced else 0.0
@@ -237,9 +260,15 @@ def _rates(machine: Machine, changes: PriceChanges, now: datetime, end_reason: s
     gone_at = (machine.state_since or now) if machine.state is MachineState.GONE else now
     ended_at = max(min(machine.ended_at or gone_at, gone_at), began_at + _LEAST)
     is_spot = machine.request.purchase is PurchaseOption.SPOT
+    usage = (
+        () if is_free(machine, end_reason) else tuple(_usage(machine, changes if is_spot else (), began_at, ended_at))
+    )
+    is_reserved = machine.request.purchase is PurchaseOption.RESERVED
     return _Rates(
-        () if is_free(machine, end_reason) else tuple(_usage(machine, changes if is_spot else (), began_at, ended_at)),
-        _Rate(began_at, ended_at, _on_demand_price(machine)),
+        usage,
+        # A reservation is paid for whether or not it is used: nobody knows what was saved.
+        usage if is_reserved else (_Rate(began_at, ended_at, _on_demand_price(machine)),),
+        _Rate(began_at, ended_at, 1.0),
         _Rate(began_at, max(gone_at, began_at + _LEAST), machine.beside_usd_per_hour),
     )
 
@@ -249,6 +278,13 @@ def _is_unpriced(machine: Machine, changes: PriceChanges) -> bool:
 
 
 def _usage(machine: Machine, changes: PriceChanges, since: datetime, until: datetime) -> Iterator[_Rate]:
+    reservation = machine.request.reservation
+    if reservation is not None and reservation.type is ReservationType.ON_DEMAND and reservation.ends_at is not None:
+        # Its instances run on ("Capacity Reservation pricing and billing", EC2 User Guide).
+        over_at = max(since, min(reservation.ends_at, until))
+        yield _Rate(since, over_at, machine.usd_per_hour)
+        yield _Rate(over_at, until, _on_demand_price(machine))
+        return
     if not changes:
         yield _Rate(since, until, machine.usd_per_hour)
         return
@@ -295,4 +331,6 @@ def rate_of(machine: Machine, job_id: str) -> Rate | None:
     share = machine.holdings[-1].shares.get(job_id, 0.0)
     usage = share * machine.usd_per_hour
     beside = share * machine.beside_usd_per_hour
-    return Rate(usage + beside, share * _on_demand_price(machine) + beside, usage)
+    is_reserved = machine.request.purchase is PurchaseOption.RESERVED
+    on_demand = usage if is_reserved else share * _on_demand_price(machine)
+    return Rate(usage + beside, on_demand + beside, usage)

@@ -26,6 +26,7 @@ from types import MappingProxyType
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.peaks import Peaks
+from relaunch.core.offerings.snapshot import GP3_USD_PER_GIB_MONTH
 from relaunch.core.records import dataclass
 from relaunch.core.selection.requirements import Requirements
 from relaunch.core.selection.speeds import SpeedOf, same_speed, speed_of
@@ -34,8 +35,6 @@ START_OVERHEAD = timedelta(minutes=8)
 # The scale-in alarm requires 15 one-minute data points ("Amazon ECS cluster auto scaling", Developer Guide).
 IDLE_TAIL = timedelta(minutes=15)
 CHECKPOINT_INTERVAL = timedelta(minutes=30)
-GP3_USD_PER_GIB_MONTH = 0.08
-"""gp3 in us-east-1 (EBS price page, November 2026), used if the price in the region is unknown."""
 _HOURS_PER_MONTH = 730
 # With more expected interruptions per segment a job never finishes; math.expm1 overflows above 709.
 _MAX_EXPONENT = 50.0

@@ -13,15 +13,9 @@ from relaunch.core.offerings.offering import CapacityMemory, Offering
 from relaunch.core.offerings.peaks import Peaks
 from relaunch.core.offerings.quotas import NO_QUOTAS, Quotas, quota_of
 from relaunch.core.offerings.reservations import TAKEN_BEFORE_END
+from relaunch.core.offerings.snapshot import GP3_USD_PER_GIB_MONTH
 from relaunch.core.records import dataclass
-from relaunch.core.selection.expected_cost import (
-    CHECKPOINT_INTERVAL,
-    GP3_USD_PER_GIB_MONTH,
-    NO_PEAKS,
-    START_OVERHEAD,
-    WorkAhead,
-    derive_work,
-)
+from relaunch.core.selection.expected_cost import CHECKPOINT_INTERVAL, NO_PEAKS, START_OVERHEAD, WorkAhead, derive_work
 from relaunch.core.selection.instance_type_filters import find_unsatisfied
 from relaunch.core.selection.neuron_devices import NETWORK_MODES, requires_neuron
 from relaunch.core.selection.rejection import Rejection
