@@ -5,8 +5,7 @@ from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING
 
-from relaunch.core.jobs.cost import running_task
-from relaunch.core.jobs.cost_sums import CostEntry, cost_key, task_costs
+from relaunch.core.jobs.cost import CostEntry, cost_key, running_task, task_costs
 from relaunch.core.jobs.job import Job
 from relaunch.core.machines.charges import days_of
 

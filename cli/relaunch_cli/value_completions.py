@@ -25,7 +25,7 @@ def _states() -> Iterable[str]:
 
 
 def _cost_groups() -> Iterable[str]:
-    from relaunch.core.jobs.cost_sums import GROUPS
+    from relaunch.core.jobs.cost_report import GROUPS
 
     return GROUPS
 

@@ -19,7 +19,7 @@ from fakes.builders import (
 )
 from fakes.stored_machines import change, follow, make_claim, make_gone, make_machine, save
 from relaunch.core.jobs.attempt import PlacementState, Stop, StopKind
-from relaunch.core.jobs.cost_sums import CostEntry, CostKey
+from relaunch.core.jobs.cost import CostEntry, CostKey
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision

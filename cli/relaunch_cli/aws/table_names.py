@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import boto3
 
-    from relaunch.core.jobs.cost_sums import CostEntry
+    from relaunch.core.jobs.cost import CostEntry
     from relaunch.core.jobs.runs import JobRuns
     from relaunch.core.jobs.state import JobSummary
     from relaunch.ports import JobListing

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from relaunch.core.jobs.cost_sums import GROUPS, sum_costs
+from relaunch.core.jobs.cost_report import GROUPS, sum_costs
 from relaunch_cli.errors import CommandError, did_you_mean
 from relaunch_cli.lookup import connect
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from datetime import date
 
-from relaunch.core.jobs.cost_sums import CostRow
+from relaunch.core.jobs.cost_report import CostRow
 from relaunch_cli.views.formatting import format_cost, format_percentage
 from relaunch_cli.views.table import PlainTable
 
@@ -37,7 +37,7 @@ def _amounts(row: CostRow) -> tuple[str, ...]:
 
 
 def describe_costs(total: CostRow, first: date, last: date) -> str:
-    """Return of which days costs are, what of it runs, and what is not known."""
+    """Return the days that costs are from, which part runs still, and which hours have no known price."""
     parts = [f"{first} to {last} (UTC)"]
     if total.running_usd:
         parts.append(f"{format_cost(total.running_usd)} of it by what is not over, which is charged once it is")

@@ -7,8 +7,7 @@ from datetime import date, datetime
 from itertools import islice
 
 from relaunch.core.jobs.attempt import Attempt
-from relaunch.core.jobs.cost import summarize_job
-from relaunch.core.jobs.cost_sums import CostEntry, CostKey
+from relaunch.core.jobs.cost import CostEntry, CostKey, summarize_job
 from relaunch.core.jobs.groups import GroupChange, GroupStanding
 from relaunch.core.jobs.job import (
     Job,

@@ -31,7 +31,7 @@ IMPORTS_IN_FUNCTIONS = {
     "options.py": 1,
     "planning.py": 4,
     "terminal.py": 2,
-    "value_completions.py": 10,
+    "value_completions.py": 11,
     "views/plan.py": 1,
     "views/screen.py": 1,
 }

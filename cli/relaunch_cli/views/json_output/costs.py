@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import date
 
-from relaunch.core.jobs.cost_sums import CostRow
+from relaunch.core.jobs.cost_report import CostRow
 from relaunch_cli.views.json_output.json_time import JsonObject
 
 

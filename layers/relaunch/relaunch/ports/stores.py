@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from relaunch.core.definitions.definition import JobDefinition, TriggerSource
     from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
     from relaunch.core.jobs.attempt import Attempt
-    from relaunch.core.jobs.cost_sums import CostEntry
+    from relaunch.core.jobs.cost import CostEntry
     from relaunch.core.jobs.groups import GroupStanding
     from relaunch.core.jobs.job import Job, TimelineEntry
     from relaunch.core.jobs.runs import JobRuns

@@ -16,8 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 
-from relaunch.core.jobs.cost import cost_so_far
-from relaunch.core.jobs.cost_sums import CostEntry
+from relaunch.core.jobs.cost import CostEntry, cost_so_far
 from relaunch.core.jobs.job import Job
 from relaunch.core.machines.charges import DayCost
 from relaunch.core.machines.machine import Claim, Machine

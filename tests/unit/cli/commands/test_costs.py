@@ -7,7 +7,7 @@ import pytest
 
 from fakes.builders import make_job
 from fakes.stored_machines import change, make_claim, make_machine
-from relaunch.core.jobs.cost_sums import CostEntry, CostKey
+from relaunch.core.jobs.cost import CostEntry, CostKey
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.machines.charges import DayCost, first_holdings
 from relaunch.core.machines.machine import MachineState

@@ -8,8 +8,7 @@ import pytest
 from fakes.builders import NOW, make_offering
 from fakes.machines import claim, fleet_request, machine, override
 from relaunch.core.jobs.charges import KEPT_CHARGES
-from relaunch.core.jobs.cost import cost_so_far, machine_cost, running_task, summarize_job
-from relaunch.core.jobs.cost_sums import CostEntry, cost_key
+from relaunch.core.jobs.cost import CostEntry, cost_key, cost_so_far, machine_cost, running_task, summarize_job
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import CostBasis, MachineCost, OpenCharge

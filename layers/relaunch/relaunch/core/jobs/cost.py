@@ -1,11 +1,13 @@
-"""What a job has cost until now, and the summary of a job for lists."""
+"""What a job has cost until now, what of that is added to the sums of a stack, and the summary of a job for lists."""
 
-from datetime import datetime
+from datetime import UTC, date, datetime, timedelta
 
 from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.progress import describe_lack_of_progress
 from relaunch.core.jobs.state import CostBasis, JobSummary, MachineCost, RunningTask
+from relaunch.core.machines.charges import DayCost, days_between
+from relaunch.core.offerings.offering_key import OfferingKey
 from relaunch.core.records import dataclass
 
 
@@ -67,6 +69,59 @@ def cost_so_far(job: Job | JobSummary, now: datetime) -> tuple[float, CostBasis]
 def machine_cost(job: Job | JobSummary, now: datetime) -> MachineCost:
     """Return what machines of our own have cost a job until now."""
     return (job if isinstance(job, JobSummary) else summarize_job(job)).machine_cost(now)
+
+
+@dataclass(frozen=True, slots=True)
+class CostKey:
+    """What is added up together.
+
+    `repository` is that of GitHub (OWNER/NAME) whose event started the jobs, empty without one. `caller` asked for
+    them; those that an event started have its source (`github`, `s3`). A type that nobody knows is empty.
+    """
+
+    definition: str
+    repository: str
+    caller: str
+    instance_type: str
+    purchase: str
+
+
+@dataclass(frozen=True, slots=True)
+class CostEntry:
+    """Costs on some days, each of which comes once."""
+
+    key: CostKey
+    days: tuple[DayCost, ...]
+
+    def within(self, first: date, last: date) -> "CostEntry":
+        """Return the entry of the days from one to another."""
+        return CostEntry(self.key, tuple(each for each in self.days if first <= each.day <= last))
+
+
+def cost_key(job: Job, offering: OfferingKey | None) -> CostKey:
+    """Return where the costs of a job are added up; without an offering nobody knows of what type a machine was."""
+    trigger = job.trigger
+    return CostKey(
+        job.definition.name,
+        trigger.environment.get("RELAUNCH_GIT_REPOSITORY", ""),
+        trigger.caller or trigger.source,
+        offering.instance_type if offering else "",
+        offering.purchase.value if offering else "",
+    )
+
+
+def task_costs(job: Job, attempt: Attempt, ran: timedelta) -> CostEntry:
+    """Return what a task costs for which no machine of our own is charged, which ran for this time."""
+    price = attempt_price(attempt)
+    on_demand = attempt.placement.limit_usd_per_hour or price.usd_per_hour
+    days = list[DayCost]()
+    began_at = attempt.started_at or attempt.placement.requested_at
+    for since, until in days_between(began_at, began_at + ran):
+        hours = (until - since) / timedelta(hours=1)
+        unpriced = hours if price.basis is CostBasis.UNKNOWN else 0.0
+        day = since.astimezone(UTC).date()
+        days.append(DayCost(day, hours * price.usd_per_hour, hours * on_demand, hours, unpriced))
+    return CostEntry(cost_key(job, attempt.placement.offering), tuple(days))
 
 
 def summarize_job(job: Job) -> JobSummary:

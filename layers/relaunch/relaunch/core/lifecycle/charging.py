@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.jobs.charges import KEPT_CHARGES, Charges
-from relaunch.core.jobs.cost_sums import CostEntry, cost_key, task_costs
+from relaunch.core.jobs.cost import CostEntry, cost_key, task_costs
 from relaunch.core.jobs.job import Job, claimed_machines
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import CostBasis, OpenCharge

@@ -8,7 +8,7 @@ from dataclasses import field, replace
 from datetime import datetime, timedelta
 
 from relaunch.core.jobs.attempt import PlacementState
-from relaunch.core.jobs.cost_sums import CostEntry
+from relaunch.core.jobs.cost import CostEntry
 from relaunch.core.jobs.effects import AdmitWaiting, Effect, RequestLaunch, StopTask
 from relaunch.core.jobs.groups import GroupChange
 from relaunch.core.jobs.job import Job, TimelineEntry

@@ -20,8 +20,8 @@ from datetime import UTC, date, datetime, time, timedelta
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.machines.decision import MachineDecision
 from relaunch.core.machines.machine import NOTHING, ChargeJobs, Claim, Holding, Machine, MachineState, Resources
+from relaunch.core.offerings.offering import GP3_USD_PER_GIB_MONTH
 from relaunch.core.offerings.reservations import ReservationType
-from relaunch.core.offerings.snapshot import GP3_USD_PER_GIB_MONTH
 from relaunch.core.records import dataclass
 
 _HOUR = timedelta(hours=1)

@@ -28,6 +28,9 @@ from relaunch.core.offerings.offering_key import has_purchase_options as has_pur
 from relaunch.core.offerings.reservations import Reservation
 from relaunch.core.records import dataclass
 
+GP3_USD_PER_GIB_MONTH = 0.08
+"""gp3 in us-east-1 (EBS price page, November 2026), used if the price in the region is unknown."""
+
 MIN_TYPES = 3
 """With fewer instance types the score is always low (Limitations, "Spot placement score")."""
 

@@ -12,8 +12,6 @@ from typing import Any
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.records import dataclass
 
-GP3_USD_PER_GIB_MONTH = 0.08
-"""gp3 in us-east-1 (EBS price page, November 2026), used if the price in the region is unknown."""
 BUNDLED = ", bundled"
 STALE_AFTER = timedelta(days=3)
 """Prices are refreshed daily; older ones than this are reported as stale."""

@@ -24,9 +24,8 @@ from datetime import timedelta
 from types import MappingProxyType
 
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.offerings.offering import Offering
+from relaunch.core.offerings.offering import GP3_USD_PER_GIB_MONTH, Offering
 from relaunch.core.offerings.peaks import Peaks
-from relaunch.core.offerings.snapshot import GP3_USD_PER_GIB_MONTH
 from relaunch.core.records import dataclass
 from relaunch.core.selection.requirements import Requirements
 from relaunch.core.selection.speeds import SpeedOf, same_speed, speed_of

@@ -9,11 +9,10 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.capacity_memory import find_failures
 from relaunch.core.offerings.instance_types import AmiKind, InstanceType, ami_kind, ami_rejection, missing_ami
 from relaunch.core.offerings.managed_instances import managed_rejection
-from relaunch.core.offerings.offering import CapacityMemory, Offering
+from relaunch.core.offerings.offering import GP3_USD_PER_GIB_MONTH, CapacityMemory, Offering
 from relaunch.core.offerings.peaks import Peaks
 from relaunch.core.offerings.quotas import NO_QUOTAS, Quotas, quota_of
 from relaunch.core.offerings.reservations import TAKEN_BEFORE_END
-from relaunch.core.offerings.snapshot import GP3_USD_PER_GIB_MONTH
 from relaunch.core.records import dataclass
 from relaunch.core.selection.expected_cost import CHECKPOINT_INTERVAL, NO_PEAKS, START_OVERHEAD, WorkAhead, derive_work
 from relaunch.core.selection.instance_type_filters import find_unsatisfied

@@ -26,7 +26,7 @@ from relaunch.core.offerings.offering_key import OfferingKey
 from relaunch.ports import PermanentError
 
 if TYPE_CHECKING:
-    from relaunch.core.jobs.cost_sums import CostEntry
+    from relaunch.core.jobs.cost import CostEntry
     from relaunch.core.jobs.runs import JobRuns
 
 LISTING = "JOBS"

@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from relaunch.adapters.aws.dynamodb import groups
 from relaunch.adapters.aws.dynamodb import job_items as items
-from relaunch.adapters.aws.dynamodb.costs import add_costs
 from relaunch.adapters.aws.dynamodb.job_listing import OPEN, UNSENT, DynamoDbJobListing, job_id_of, job_ids
 from relaunch.adapters.aws.dynamodb.machines import refusal, save_machines
 from relaunch.adapters.aws.dynamodb.slots import full_cap, release_slots, take_slots
@@ -73,7 +72,7 @@ class DynamoDbJobs(DynamoDbJobListing):
             *save_machines(decision.machines, write_id),
             *release_slots(decision),
             *(put(item) for item in items.written_items(decision, job)),
-            *add_costs(decision.costs),
+            *_additions(decision),
         ]
         if job.state.is_final:
             self._let_expire(job)
@@ -159,6 +158,14 @@ class DynamoDbJobs(DynamoDbJobListing):
         linked = f"attribute_not_exists({items.UNLINKED})"
         found = self._table.query("pk = :pk", {":pk": text(pk)}, FilterExpression=linked)
         return [job_id_of(item["sk"]["S"]) for item in found]
+
+
+def _additions(decision: Decision) -> list[Action]:
+    if not decision.costs:
+        return []
+    from relaunch.adapters.aws.dynamodb.costs import add_costs  # noqa: PLC0415 - of what has ended only
+
+    return add_costs(decision.costs)
 
 
 def _read_whole(job_id: str, read: Callable[[], list[Item]], parse: Callable[[list[Item]], T]) -> T | None:

@@ -6,7 +6,8 @@ from datetime import date, timedelta
 import pytest
 
 from fakes.builders import NOW, make_job, make_placement, make_running_attempt
-from relaunch.core.jobs.cost_sums import CostEntry, CostKey, CostRow, cost_key, months_between, sum_costs, task_costs
+from relaunch.core.jobs.cost import CostEntry, CostKey, cost_key, task_costs
+from relaunch.core.jobs.cost_report import CostRow, months_between, sum_costs
 from relaunch.core.machines.charges import DayCost
 
 KEY = CostKey("resnet", "acme/vision", "github", "g5.xlarge", "spot")
