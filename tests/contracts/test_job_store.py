@@ -363,7 +363,9 @@ class TestCosts:
     OTHER = CostKey("resnet", "", "s3", "", "")
 
     def test_costs_are_added_up_by_key_and_day_with_the_job(self, store: JobStore) -> None:
-        first, second, third = date(2026, 11, 29), date(2026, 11, 30), date(2026, 12, 1)
+        first = date(2026, 11, 29)
+        second = date(2026, 11, 30)
+        third = date(2026, 12, 1)
         job = create(store, make_job())
         once = CostEntry(self.KEY, (DayCost(second, 0.25, 1.0, 0.5), DayCost(third, 0.5, 2.0, 1.0, 1.0)))
         twice = CostEntry(self.KEY, (DayCost(second, 0.125, 0.5, 0.25),))

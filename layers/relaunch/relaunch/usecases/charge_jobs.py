@@ -10,7 +10,7 @@ from relaunch.core.machines.machine import Machine
 from relaunch.ports import FleetDependencies, PermanentError, StaleWriteError, TransientError
 from relaunch.usecases.advance_job import JobLifecycle
 
-# What EC2 says of an instance may be behind for minutes.
+# What EC2 describes may be behind for minutes.
 _SAID_WITHIN = timedelta(minutes=10)
 # Each conflict means that another write succeeded; this many in a row are a fault.
 _ATTEMPTS = 6

@@ -12,7 +12,8 @@ from relaunch.core.machines.charges import DayCost
 
 KEY = CostKey("resnet", "acme/vision", "github", "g5.xlarge", "spot")
 OTHER = CostKey("bert", "", "arn:aws:iam::111122223333:user/sara", "p5.48xlarge", "on-demand")
-FIRST, SECOND = date(2026, 11, 30), date(2026, 12, 1)
+FIRST = date(2026, 11, 30)
+SECOND = date(2026, 12, 1)
 
 
 def test_a_job_is_added_up_by_its_definition_its_repository_and_who_asked_for_it():
@@ -32,7 +33,8 @@ def test_a_task_elsewhere_costs_its_price_on_each_day_and_is_compared_with_on_de
     attempt = replace(make_running_attempt(), placement=placement, started_at=midnight - timedelta(hours=1))
     job = make_job(attempt=attempt)
     entry = task_costs(job, attempt, timedelta(hours=3))
-    first, second = midnight.date() - timedelta(days=1), midnight.date()
+    first = midnight.date() - timedelta(days=1)
+    second = midnight.date()
     assert entry.days == (DayCost(first, 1.0, 4.0, 1.0), DayCost(second, 2.0, 8.0, 2.0))
 
     unpriced = replace(attempt, placement=replace(placement, price_usd_per_hour=0.0, limit_usd_per_hour=0.0))

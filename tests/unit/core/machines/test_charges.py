@@ -19,6 +19,7 @@ from relaunch.core.machines.charges import (
     days_of,
     first_holdings,
     is_free,
+    may_be_free,
     rate_of,
     shares_of,
     usd_beside,
@@ -314,6 +315,14 @@ def test_a_reserved_machine_saves_nothing_and_runs_on_at_the_price_on_demand():
     assert charges_of(gone(7_200, **fields), (), after(9_999))["resnet-1"] == Charge("m-1", 5.0, 5.0)
     block = replace(request, reservation=replace(reservation, type=ReservationType.CAPACITY_BLOCK))
     assert charges_of(gone(7_200, **fields | {"request": block}), (), after(9_999))["resnet-1"].usd == 1.0
+
+
+def test_why_it_ended_matters_in_the_first_hour_of_spot_and_before_it_joined():
+    spot = fleet_request(SPOT)
+    assert may_be_free(gone(60, registered_at=None))
+    assert not may_be_free(gone(60, registered_at=NOW))
+    assert may_be_free(gone(60, registered_at=NOW, request=spot))
+    assert not may_be_free(gone(3_600, registered_at=NOW, request=spot))
 
 
 def test_what_costs_nothing_is_no_upper_limit():

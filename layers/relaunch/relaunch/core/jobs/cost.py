@@ -1,4 +1,4 @@
-"""What a job has cost until now, what of that is added to the sums of a stack, and the summary of a job for lists."""
+"""What a job has cost until now, its part in the sums of a stack, and the summary of a job for lists."""
 
 from datetime import UTC, date, datetime, timedelta
 
