@@ -40,6 +40,10 @@ class RelaunchCallback(Callback):
         self.loss: Any = None
         self.saved_step = 0
 
+    def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
+        # The processes that Lightning starts itself have no RANK.
+        self.checkpoints.rank = trainer.global_rank
+
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, *_: Any) -> None:
         self.loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
         self.checkpoints.report(trainer.global_step, _total_steps(trainer), loss=self.loss)

@@ -5,6 +5,7 @@ It needs Python 3.8, and boto3 for `s3://bucket/prefix/` and `oss://bucket/prefi
 
 from __future__ import annotations
 
+import base64
 import functools
 import hashlib
 import io
@@ -16,10 +17,13 @@ import shutil
 import signal
 import sys
 import time
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import islice
+from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import IO, TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote
 
 if TYPE_CHECKING:
@@ -35,6 +39,12 @@ _ATTEMPT = re.compile(r".+/attempt-[0-9]{1,6}/", re.DOTALL)
 _STEP = re.compile(r".+/attempt-([0-9]{1,6})/step-([0-9]{1,19})/", re.DOTALL)
 _UNSAFE_KEY = re.compile(r"(.*/)?\.{0,2}(/.*)?|manifest\.json", re.DOTALL)
 _METRIC = re.compile(r"(?!(step|of|save_seconds)$)[A-Za-z_][A-Za-z0-9_./-]*")
+# Codes of S3, KMS, STS and OSS, and classes of botocore and s3transfer.
+_TEMPORARY = re.compile(
+    "Throttl|SlowDown|TooManyRequests|LimitExceeded|ThroughputExceeded|Timeout|TooSkewed|ExpiredToken|Internal|Aborted"
+    "|Unavailable|PriorRequest|IDPCommunication|BadDigest|IncompleteBody|IncompleteRead|ConnectionError|HTTPClientError"
+    "|RetrievalError|RetriesExceeded|ResponseParser"
+)
 
 
 class CheckpointUnusableError(Exception):
@@ -78,7 +88,8 @@ class Checkpoints:
     _pid: int = field(default=0, init=False)
     _stop_at: float = field(default=math.inf, init=False)
     _next_report: float = field(default=-math.inf, init=False)
-    _saved_step: int | None = field(default=None, init=False)
+    _intact: str = field(default="", init=False)
+    _rejected: set[str] = field(default_factory=set, init=False)
     _series: dict[int, list[Any]] = field(default_factory=dict, init=False)
     _failure: SaveFailedError | None = field(default=None, init=False)
 
@@ -88,9 +99,11 @@ class Checkpoints:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ, **options: Any) -> Checkpoints:
-        """Take what Relaunch gives a training in RELAUNCH_…, and the RANK that torchrun gives its workers."""
+        """Take what Relaunch gives a training in RELAUNCH_…, and the rank that its launcher gives a process."""
         get = environment.get
-        options = {"job_id": get("RELAUNCH_JOB_ID", "by-hand"), "rank": int(get("RANK", "0")), **options}
+        # Lightning gives no RANK, and only whether it is 0 counts.
+        rank = int(get("RANK") or int(get("LOCAL_RANK") or 0) + int(get("NODE_RANK") or 0))
+        options = {"job_id": get("RELAUNCH_JOB_ID", "by-hand"), "rank": rank, **options}
         attempt = int(get("RELAUNCH_ATTEMPT", "1"))
         return cls(get("RELAUNCH_CHECKPOINT_URI"), get("RELAUNCH_RESUME_URI"), attempt=attempt, **options)
 
@@ -125,9 +138,11 @@ class Checkpoints:
                 found = _fetch(uri, Path(folder))
                 with suppress(ArithmeticError, KeyError, TypeError, ValueError):
                     said = found.manifest["series"][-1_000:]
-                    self._series = {int(n): [int(n), int(at), _finite({"x": x}).get("x")] for n, at, x in said}
+                    self._series = {int(n): [int(n), int(at), _finite(x)] for n, at, x in said}
+                self._intact = uri
                 return found  # noqa: TRY300 - the next one is tried after an error alone
             except CheckpointUnusableError as error:  # noqa: PERF203 - each may be
+                self._rejected.add(uri)
                 reject(uri, str(error))
         return None
 
@@ -143,11 +158,12 @@ class Checkpoints:
         `files` are a folder, a file, bytes and paths by key, or a function that returns them, in `save_seconds`, too.
         A store that is out of reach ends no training; a failed last save is raised at the end of the `with`.
         """
+        step = int(step)
         uri = None
         try:
-            if self.uri and self.rank == 0 and step != self._saved_step:
-                uri = self._save(step, files, total_steps, self._note(step, metrics))
-                self._saved_step = step
+            if self.uri and self.rank == 0 and f"{self.uri}step-{step:07d}/" != self._intact:
+                uri = self._save(step, files, self._note(step, {**metrics, "total_steps": total_steps}))
+                self._intact = uri
                 self._failure = None
         except SaveFailedError as error:
             self._failure = error
@@ -156,55 +172,73 @@ class Checkpoints:
         self.stopped = bool(self.stop_requested)
         return uri
 
-    def _save(self, step: int, files: Files, total_steps: int | None, metrics: dict[str, float]) -> str:
+    def _save(self, step: int, files: Files, numbers: dict[str, float]) -> str:
         began = time.monotonic()
         bodies = _bodies(files() if callable(files) else files)
         store = open_store(_folder(f"{self.uri}step-{step:07d}/", _STEP))
         manifest: dict[str, Any] = {"format": 1, "job_id": self.job_id, "attempt": self.attempt, "step": step}
-        manifest["objects"] = [{"key": key, **_describe(body)} for key, body in bodies.items()]
-        manifest["metrics"] = {name: value for name, value in metrics.items() if name != "loss"}
-        known = {"loss": metrics.get("loss"), "total_steps": total_steps, "series": list(self._series.values())}
-        manifest.update({name: value for name, value in known.items() if value is not None})
-        for key, body in bodies.items():
-            store.put(key, body, self._check_time)
+        known = {name: numbers[name] for name in ("loss", "total_steps") if name in numbers}
+        metrics = {name: number for name, number in numbers.items() if name not in known}
+        manifest.update(metrics=metrics, series=list(self._series.values()), **known)
+        with ThreadPoolExecutor(1) as thread:
+            # While they are uploaded, which takes as long.
+            described = thread.submit(lambda: [{"key": k, **_describe(b, self._check_time)} for k, b in bodies.items()])
+            for key, body in bodies.items():
+                store.put(key, body, self._check_time)
+            manifest["objects"] = described.result()
         manifest["save_seconds"] = round(time.monotonic() - began, 3)
         manifest["saved_at"] = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
         rendered = json.dumps(manifest, indent=2, allow_nan=False).encode()
         if len(rendered) > MAX_MANIFEST_BYTES:
             raise ValueError(f"the manifest has more than {MAX_MANIFEST_BYTES:,} bytes: save fewer files")
         store.put(MANIFEST, rendered, self._check_time)
-        _print_line(step=step, of=total_steps, **metrics, save_seconds=manifest["save_seconds"])
+        _print_line(step=step, of=numbers.pop("total_steps", None), **numbers, save_seconds=manifest["save_seconds"])
         return store.uri
 
     def _check_time(self) -> None:
-        if time.monotonic() > self._stop_at:
+        if self.stop_requested and time.monotonic() > self._stop_at:
             raise SaveFailedError(f"{self.stop_seconds:g} seconds after the signal to stop it was not complete")
 
     def report(self, step: int, total_steps: int | None = None, **metrics: Any) -> None:
         """Print how far the training is, once in `report_seconds` and at the end; only then `float` is asked for."""
         if self.rank == 0 and (time.monotonic() >= self._next_report or step == total_steps):
             self._next_report = time.monotonic() + self.report_seconds
-            _print_line(step=step, of=total_steps, **self._note(step, metrics))
+            numbers = self._note(int(step), {**metrics, "total_steps": total_steps})
+            _print_line(step=int(step), of=numbers.pop("total_steps", None), **numbers)
 
     def _note(self, step: int, metrics: Mapping[str, Any]) -> dict[str, float]:
-        numbers = _finite(metrics)
+        numbers = _numbers(metrics)
         self._series[step] = [step, int(time.time()), numbers.get("loss")]
         if len(points := list(self._series.values())) > 1_000:
             del self._series[min(zip(points, points[1:], points[2:]), key=lambda near: near[2][1] - near[0][1])[1][0]]
         return numbers
 
     def prune(self, keep: int) -> int:
-        """Delete what is older than the newest `keep` complete checkpoints of the job; return how many these were."""
-        if self.uri is None or self.rank or keep < 1:
+        """Delete what is older than the newest `keep` complete checkpoints of the job; return how many these were.
+
+        What `resume` rejected is none of these; the one it found, or that was saved last, stays. Once a stop is
+        requested, or if the store is out of reach, which is printed, no more is deleted, and 0 is returned.
+        """
+        if self.uri is None or self.rank or keep < 1 or self.stop_requested:
             return 0
         store = open_store(self.uri.rsplit("/", 2)[0])
-        kept = [uri for _, uri in zip(range(keep), find_complete(store.uri))]
-        oldest = _order(kept[-1]) if len(kept) == keep else (0, 0)
-        old = [key for key in store.sizes() if (0, 0) < _order(store.uri + key) < oldest]
-        # The manifest first: nobody resumes from what has none.
-        for key in sorted(old, key=lambda each: not each.endswith(f"/{MANIFEST}")):
-            store.delete(key)
-        return len({_order(store.uri + key) for key in old})
+        try:
+            kept = list(islice((uri for uri in find_complete(store.uri) if uri not in self._rejected), keep))
+            oldest = _order(kept[-1]) if len(kept) == keep else (0, 0)
+            places = {key: _order(store.uri + key) for key in store.sizes()}
+            old = [key for key, at in places.items() if (0, 0) < at < oldest and at != _order(self._intact)]
+            # The manifest first: nobody resumes from what has none.
+            old.sort(key=lambda each: not each.endswith(f"/{MANIFEST}"))
+            for first in range(0, len(old), 1_000):
+                if self.stop_requested:
+                    return 0
+                store.delete(old[first : first + 1_000])
+        except Exception as error:
+            if not _is_temporary(error):
+                raise
+            print(f"relaunch: old checkpoints are not deleted: {error}", file=sys.stderr, flush=True)
+            return 0
+        return len({places[key] for key in old})
 
 
 def find_complete(job_uri: str) -> Iterator[str]:
@@ -220,30 +254,56 @@ def find_complete(job_uri: str) -> Iterator[str]:
 
 
 def _fetch(uri: str, folder: Path) -> Checkpoint:
-    store = open_store(uri)
+    manifest = _read_manifest(store := open_store(uri))
     target = folder / "-".join(uri.split("/")[-3:-1])
-    for described in (manifest := _read_manifest(store))["objects"]:
-        path = target / described["key"]
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Another process of this machine may have fetched it, or does so now.
-        if not path.is_file() or _differs(path, described):
-            partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-            with partial.open("wb") as stream:
-                store.fetch(described["key"], stream)
-            if _differs(partial, described):
-                raise CheckpointUnusableError(f"{described} in the manifest is {_describe(partial)} in fact")
-            partial.replace(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f".{target.name}.lock").open("a+") as lock:
+        _wait_for_first(lock)
+        for described in manifest["objects"]:
+            path = target / described["key"]
+            if not path.is_file() or _differs(path, described):
+                with _appearing(path) as stream:
+                    store.fetch(described["key"], stream)
+                    stream.flush()
+                    if _differs(partial := Path(stream.name), described):
+                        raise CheckpointUnusableError(f"{described} in the manifest is {_describe(partial)} in fact")
     return Checkpoint(uri, _order(uri)[0], target, manifest)
+
+
+def _wait_for_first(lock: IO[str]) -> None:
+    # Without locks, as on Windows and some shared file systems, each process fetches for itself.
+    with suppress(ImportError, OSError):
+        import fcntl  # noqa: PLC0415 - as above
+
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            # Whoever comes first fetches, and the others check side by side what it fetched.
+            fcntl.flock(lock, fcntl.LOCK_SH)
+
+
+@contextmanager
+def _appearing(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that appears under its name only when it is whole; nothing is left of one that is not."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.urandom(4).hex()}.partial")
+    try:
+        with partial.open("wb") as stream:
+            yield stream
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _differs(path: Path, described: Mapping[str, Any]) -> bool:
     return any(described.get(name, value) != value for name, value in _describe(path).items())
 
 
-def _describe(body: Body) -> dict[str, Any]:
+def _describe(body: Body, check_time: Callable[[], None] = lambda: None) -> dict[str, Any]:
     digest = hashlib.sha256()
     with _open(body) as stream:
         for chunk in iter(lambda: stream.read(1 << 20), b""):
+            check_time()
             digest.update(chunk)
         return {"size": stream.tell(), "sha256": digest.hexdigest()}
 
@@ -277,11 +337,27 @@ def _read_manifest(store: FileStore | S3Store) -> dict[str, Any]:
     return manifest
 
 
-def _finite(metrics: Mapping[str, Any]) -> dict[str, float]:
-    if unnamed := [name for name in metrics if not _METRIC.fullmatch(name)]:
-        raise ValueError(f"{unnamed[0]!r} is no name of a metric: letters, digits, _ . / -; not step, of")
-    numbers = {name: each if type(each) is int else float(each) for name, each in metrics.items() if each is not None}
-    return {name: number for name, number in numbers.items() if math.isfinite(number)}
+def _numbers(metrics: Mapping[str, Any]) -> dict[str, float]:
+    numbers = {}
+    for given, value in metrics.items():
+        name = re.sub("[^A-Za-z0-9_./-]", "_", given)
+        if given != (name := name if _METRIC.fullmatch(name) else f"_{name}"):
+            _warn_once(f"the metric {given!r} is written as {name}: letters, digits, _ . / -; not step, of")
+        try:
+            numbers[name] = _finite(value)
+        except (ArithmeticError, RuntimeError, TypeError, ValueError):
+            _warn_once(f"the metric {given!r} is left out: its {type(value).__name__} is no number, or too large")
+    return {name: number for name, number in numbers.items() if number is not None}
+
+
+def _finite(value: Any) -> float | None:
+    number = int(value) if isinstance(value, Integral) else float("nan" if value is None else value)
+    return number if math.isfinite(number) else None
+
+
+@functools.lru_cache(maxsize=None)
+def _warn_once(text: str) -> None:
+    print(f"relaunch: {text}", file=sys.stderr, flush=True)
 
 
 def _print_line(**numbers: float | None) -> None:
@@ -293,6 +369,14 @@ def _folder(uri: str, form: re.Pattern[str]) -> str:
     if not form.fullmatch(folder := open_store(uri).uri):
         raise ValueError(f"{uri} is not of the form {form.pattern}")
     return folder
+
+
+def _is_temporary(error: Exception) -> bool:
+    """Return whether the same request may succeed later, by the rule that Relaunch has for its own calls."""
+    response = getattr(error, "response", None) or {}  # which botocore's errors of connections have as None
+    names = [response.get("Error", {}).get("Code", ""), *(kind.__name__ for kind in type(error).__mro__)]
+    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    return status >= 500 or status == 429 or any(_TEMPORARY.search(name) for name in names)
 
 
 def _order(uri: str) -> tuple[int, int]:
@@ -317,13 +401,18 @@ class FileStore:
 
     def put(self, key: str, body: Body, check_time: Callable[[], None]) -> None:
         path = self.root / key
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-        with _open(body) as source, partial.open("wb") as target:
+        with _open(body) as source, _appearing(path) as target:
             for chunk in iter(lambda: source.read(1 << 20), b""):
                 check_time()
                 target.write(chunk)
-        partial.replace(path)
+            target.flush()
+            os.fsync(target.fileno())
+        if key == MANIFEST:
+            # The names too, in the order in which they were given; some systems sync no folders.
+            with suppress(OSError):
+                folder = os.open(path.parent, os.O_RDONLY)
+                os.fsync(folder)
+                os.close(folder)
 
     def fetch(self, key: str, target: BinaryIO) -> None:
         try:
@@ -336,8 +425,9 @@ class FileStore:
         files = (path for path in self.root.rglob("*") if path.is_file())
         return {path.relative_to(self.root).as_posix(): path.stat().st_size for path in files}
 
-    def delete(self, key: str) -> None:
-        (self.root / key).unlink()
+    def delete(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            (self.root / key).unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
@@ -350,7 +440,6 @@ class S3Store:
 
     def put(self, key: str, body: Body, check_time: Callable[[], None]) -> None:
         from boto3.s3.transfer import TransferConfig  # noqa: PLC0415 - only S3 needs it
-        from botocore import exceptions  # noqa: PLC0415 - as above
 
         # A callback that raises an error ends a transfer of boto3's own client, not one of the CRT's.
         options: Any = {"Callback": lambda _bytes: check_time(), "Config": TransferConfig()}
@@ -361,8 +450,7 @@ class S3Store:
                 s3_client(self.uri[:3]).upload_fileobj(stream, self.bucket, self.prefix + key, **options)
         except Exception as error:
             check_time()
-            status = getattr(error, "response", {}).get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-            if status >= 500 or isinstance(error, (exceptions.ConnectionError, exceptions.HTTPClientError)):
+            if _is_temporary(error):
                 raise SaveFailedError(f"{self.uri}{key}: {error}") from error
             raise
 
@@ -381,8 +469,11 @@ class S3Store:
         found = pages.paginate(Bucket=self.bucket, Prefix=self.prefix).search("Contents[]")
         return {each["Key"][len(self.prefix) :]: each["Size"] for each in found if each}
 
-    def delete(self, key: str) -> None:
-        s3_client(self.uri[:3]).delete_object(Bucket=self.bucket, Key=self.prefix + key)
+    def delete(self, keys: Sequence[str]) -> None:
+        listed = {"Objects": [{"Key": self.prefix + key} for key in keys], "Quiet": True}
+        client = s3_client(self.uri[:3])
+        for refused in client.delete_objects(Bucket=self.bucket, Delete=listed).get("Errors", []):
+            raise client.exceptions.ClientError({"Error": refused}, "DeleteObjects")
 
 
 @functools.lru_cache(maxsize=None)
@@ -397,4 +488,13 @@ def s3_client(scheme: str) -> Any:
     options: dict[str, Any] = {"connect_timeout": 5, "read_timeout": 20, "s3": {"addressing_style": style}}
     if scheme == "oss":
         options["request_checksum_calculation"] = options["response_checksum_validation"] = "when_required"
-    return boto3.client("s3", config=Config(retries={"mode": "standard", "total_max_attempts": 5}, **options))
+    client = boto3.client("s3", config=Config(retries={"mode": "standard", "total_max_attempts": 5}, **options))
+    if scheme == "oss" or elsewhere:
+        client.meta.events.register("before-sign.s3.DeleteObjects", _describe_by_md5)
+    return client
+
+
+def _describe_by_md5(request: Any, **_: Any) -> None:
+    # DeleteObjects has to have a checksum, and other stores than AWS may know no newer one.
+    del request.headers["x-amz-checksum-crc32"], request.headers["x-amz-sdk-checksum-algorithm"]
+    request.headers["Content-MD5"] = base64.b64encode(hashlib.md5(request.body).digest()).decode()  # noqa: S324

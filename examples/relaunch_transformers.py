@@ -31,12 +31,18 @@ class RelaunchCallback(TrainerCallback):
         self.checkpoints = checkpoints
         self.metrics: dict[str, Any] = {}
 
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        # Not every launcher gives its processes a RANK.
+        self.checkpoints.rank = args.process_index
+
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        stop = torch.tensor(int(bool(self.checkpoints.stop_requested)), device=args.device)
+        stop = bool(self.checkpoints.stop_requested)
         if args.world_size > 1:
             # SIGTERM reaches the processes one after the other, and they have to end after the same step.
-            torch.distributed.all_reduce(stop, torch.distributed.ReduceOp.MAX)
-        if stop.item():
+            stops = torch.tensor(int(stop), device=args.device)
+            torch.distributed.all_reduce(stops, torch.distributed.ReduceOp.MAX)
+            stop = bool(stops.item())
+        if stop:
             control.should_save = True
             control.should_training_stop = True
 

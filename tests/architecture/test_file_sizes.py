@@ -5,6 +5,8 @@ import subprocess
 from fakes.repository import REPOSITORY
 
 LIMIT = 400
+# Users copy it into their images, and it has to be one file.
+LIMITS = {"examples/relaunch_training.py": 500}
 
 
 def test_no_file_has_more_lines_than_the_limit() -> None:
@@ -15,4 +17,4 @@ def test_no_file_has_more_lines_than_the_limit() -> None:
     lines = {name: len((REPOSITORY / name).read_text(encoding="utf-8").splitlines()) for name in files}
 
     assert len(files) > 1000
-    assert {name: count for name, count in lines.items() if count > LIMIT} == {}
+    assert {name: count for name, count in lines.items() if count > LIMITS.get(name, LIMIT)} == {}

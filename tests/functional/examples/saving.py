@@ -21,3 +21,13 @@ def steps_in(folder: Path) -> list[tuple[int, ...]]:
         re.findall(r"attempt-([0-9]+)/step-([0-9]+)/", uri)[0] for uri in find_complete(f"file://{folder}/job-1/")
     )
     return [(int(step), int(attempt)) for attempt, step in places]
+
+
+class Answered:
+    """The body of an answer, as urllib3 gives it."""
+
+    def __init__(self, content: bytes = b"") -> None:
+        self.content = content
+
+    def stream(self) -> list[bytes]:
+        return [self.content]

@@ -1,15 +1,31 @@
 """The stores of relaunch_training in S3 and OSS: how these are called, and what comes of their errors."""
 
+import base64
+import hashlib
+import re
+import socket
 from io import BytesIO
+from threading import Thread
 from typing import Any
 
 import pytest
 from botocore.awsrequest import AWSResponse
-from botocore.exceptions import ClientError, EndpointConnectionError
+from botocore.exceptions import (
+    ClientError,
+    ConnectionClosedError,
+    CredentialRetrievalError,
+    EndpointConnectionError,
+    HTTPClientError,
+    IncompleteReadError,
+    MetadataRetrievalError,
+    ReadTimeoutError,
+    ResponseStreamingError,
+)
 
 from fakes.aws import aws_in_process
 from functional.examples.killing_s3 import S3World
-from relaunch_training import CheckpointUnusableError, S3Store, SaveFailedError, open_store, s3_client
+from functional.examples.saving import Answered
+from relaunch_training import Checkpoints, CheckpointUnusableError, S3Store, SaveFailedError, open_store, s3_client
 
 
 def test_oss_is_called_at_the_buckets_own_host_without_checksums(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -17,7 +33,7 @@ def test_oss_is_called_at_the_buckets_own_host_without_checksums(monkeypatch: py
 
     def answer(request: Any, **_: Any) -> AWSResponse:
         sent.append(request)
-        return AWSResponse(request.url, 200, {}, _Body())
+        return AWSResponse(request.url, 200, {}, Answered())
 
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "https://s3.oss-cn-beijing.aliyuncs.com")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "cn-beijing")
@@ -29,12 +45,15 @@ def test_oss_is_called_at_the_buckets_own_host_without_checksums(monkeypatch: py
     s3_client("oss").meta.events.register("before-send.s3", answer)
 
     store.put("attempt-1/step-0000001/weights", b"123", lambda: None)
+    store.delete(["attempt-1/step-0000001/weights"])
     s3_client.cache_clear()
 
-    (request,) = sent
+    request, deletion = sent
     url = "https://acme.s3.oss-cn-beijing.aliyuncs.com/train/job-1/attempt-1/step-0000001/weights"
     assert (request.method, request.url) == ("PUT", url)
-    assert not [name for name in request.headers if "checksum" in name.lower()]
+    assert not [name for name in (*request.headers, *deletion.headers) if "checksum" in name.lower()]
+    # "DeleteMultipleObjects", OSS documentation: it has to have this one.
+    assert deletion.headers["Content-MD5"] == base64.b64encode(hashlib.md5(deletion.body).digest())  # noqa: S324
 
 
 def test_an_upload_ends_soon_after_the_time_is_over_and_leaves_no_object(
@@ -60,11 +79,20 @@ def test_an_upload_ends_soon_after_the_time_is_over_and_leaves_no_object(
 
 
 @pytest.mark.parametrize(
-    ("status", "code", "expected"),
-    [(503, "SlowDown", SaveFailedError), (500, "InternalError", SaveFailedError), (403, "AccessDenied", ClientError)],
+    ("status", "code", "expected", "times"),
+    [
+        (503, "SlowDown", SaveFailedError, 5),
+        (500, "InternalError", SaveFailedError, 5),
+        (400, "RequestTimeout", SaveFailedError, 5),
+        (400, "ThrottlingException", SaveFailedError, 5),
+        (429, "TooManyRequests", SaveFailedError, 5),
+        (400, "ExpiredToken", SaveFailedError, 1),
+        (403, "RequestTimeTooSkewed", SaveFailedError, 1),
+        (403, "AccessDenied", ClientError, 1),
+    ],
 )
 def test_a_store_that_is_down_may_be_up_later_and_one_that_refuses_is_an_error(
-    monkeypatch: pytest.MonkeyPatch, status: int, code: str, expected: type[Exception]
+    monkeypatch: pytest.MonkeyPatch, status: int, code: str, expected: type[Exception], times: int
 ) -> None:
     monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _seconds: None)
     with aws_in_process():
@@ -73,13 +101,13 @@ def test_a_store_that_is_down_may_be_up_later_and_one_that_refuses_is_an_error(
 
         def answer(request: Any, **_: Any) -> AWSResponse:
             tries.append(request.url)
-            return AWSResponse(request.url, status, {}, _Body(f"<Error><Code>{code}</Code></Error>".encode()))
+            return AWSResponse(request.url, status, {}, Answered(f"<Error><Code>{code}</Code></Error>".encode()))
 
         s3_client("s3:").meta.events.register_first("before-send.s3", answer)
         with pytest.raises(expected, match=code):
             open_store("s3://checkpoints/large").put("state", b"1", lambda: None)
     s3_client.cache_clear()
-    assert len(tries) == (5 if expected is SaveFailedError else 1)
+    assert len(tries) == times
 
 
 @pytest.mark.parametrize(
@@ -93,7 +121,7 @@ def test_what_is_missing_is_told_from_what_is_denied_by_a_listing(key: str, expe
         client.put_object(Bucket="checkpoints", Key="job/there", Body=b"1")
 
         def deny(request: Any, **_: Any) -> AWSResponse | None:
-            return AWSResponse(request.url, 403, {}, _Body()) if request.method == "HEAD" else None
+            return AWSResponse(request.url, 403, {}, Answered()) if request.method == "HEAD" else None
 
         client.meta.events.register_first("before-send.s3", deny)
         with pytest.raises(expected):
@@ -101,26 +129,51 @@ def test_what_is_missing_is_told_from_what_is_denied_by_a_listing(key: str, expe
     s3_client.cache_clear()
 
 
-def test_a_store_out_of_reach_may_be_in_reach_later(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        EndpointConnectionError(endpoint_url="http://s3"),
+        ConnectionClosedError(endpoint_url="http://s3"),
+        ReadTimeoutError(endpoint_url="http://s3"),
+        ResponseStreamingError(error="reset"),
+        HTTPClientError(error="reset"),
+        IncompleteReadError(actual_bytes=1, expected_bytes=2),
+        CredentialRetrievalError(provider="container-role", error_msg="timed out"),
+        MetadataRetrievalError(error_msg="timed out"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_store_or_credentials_out_of_reach_may_be_in_reach_later(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
     monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _seconds: None)
     with aws_in_process():
-        monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
         s3_client.cache_clear()
 
         def refuse(**_: Any) -> None:
-            raise EndpointConnectionError(endpoint_url="http://127.0.0.1:9")
+            raise error
 
         s3_client("s3:").meta.events.register_first("before-send.s3", refuse)
-        with pytest.raises(SaveFailedError, match="Could not connect"):
+        with pytest.raises(SaveFailedError, match=re.escape(str(error))):
             open_store("s3://checkpoints/large").put("state", b"1", lambda: None)
     s3_client.cache_clear()
 
 
-class _Body:
-    """The body of an answer, as urllib3 gives it."""
+def test_a_store_that_closes_each_connection_ends_no_training(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _seconds: None)
+    with aws_in_process(), socket.create_server(("127.0.0.1", 0)) as server:
+        # The thread ends with the process.
+        Thread(target=lambda: [server.accept()[0].close() for _ in range(1_000)], daemon=True).start()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.getsockname()[1]}")
+        s3_client.cache_clear()
+        checkpoints = Checkpoints("s3://checkpoints/job-1/attempt-1/")
 
-    def __init__(self, content: bytes = b"") -> None:
-        self.content = content
+        assert checkpoints.save(5, {"state": b"1" * 100}) is None
+        assert checkpoints.prune(1) == 0
+    s3_client.cache_clear()
 
-    def stream(self) -> list[bytes]:
-        return [self.content]
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith("relaunch: the checkpoint of step 5 is not saved: s3://checkpoints/job-1/attempt-1/step-00")
+    assert second.startswith("relaunch: old checkpoints are not deleted: ")

@@ -5,7 +5,9 @@ import json
 import math
 import re
 import time
+from fractions import Fraction
 from itertools import pairwise
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -197,19 +199,6 @@ def test_a_job_that_saved_nothing_has_nothing_to_resume_from(attempt: Attempt, t
     assert Checkpoints().resume(tmp_path / "resumed") is None
 
 
-def test_what_another_process_of_the_machine_fetched_is_not_fetched_again(
-    attempt: Attempt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    attempt().save(1, OBJECTS)
-    first = attempt(2).resume(tmp_path / "resumed")
-    fetch = FileStore.fetch
-    keys: list[str] = []
-    monkeypatch.setattr(FileStore, "fetch", lambda self, key, target: (keys.append(key), fetch(self, key, target)))
-
-    assert attempt(2, rank=1).resume(tmp_path / "resumed") == first
-    assert set(keys) == {"manifest.json"}
-
-
 def test_a_line_says_how_far_the_training_is_and_what_was_saved(
     attempt: Attempt, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -289,35 +278,65 @@ def test_what_is_not_finite_is_in_no_line_and_no_manifest(attempt: Attempt, caps
     assert re.fullmatch("relaunch: step=1 lr=0.5 save_seconds=.*\n", capsys.readouterr().out)
 
 
+def test_a_metric_of_another_name_or_no_number_ends_no_training(
+    attempt: Attempt, capsys: pytest.CaptureFixture[str]
+) -> None:
+    metrics: dict[str, Any] = {"mAP@0.5": 0.4, "5%": 1, "of": 2, "job_id": 3, "norms": [1.0], "seen": 10**400}
+    checkpoints = attempt()
+
+    uris = [checkpoints.save(step, OBJECTS, **metrics) for step in (1, 2)]
+
+    assert [manifest_of(uri)["metrics"] for uri in uris] == [{"mAP_0.5": 0.4, "_5_": 1, "_of": 2, "job_id": 3}] * 2
+    assert manifest_of(uris[0])["job_id"] == "by-hand"
+    assert capsys.readouterr().err.splitlines() == [
+        "relaunch: the metric 'mAP@0.5' is written as mAP_0.5: letters, digits, _ . / -; not step, of",
+        "relaunch: the metric '5%' is written as _5_: letters, digits, _ . / -; not step, of",
+        "relaunch: the metric 'of' is written as _of: letters, digits, _ . / -; not step, of",
+        "relaunch: the metric 'norms' is left out: its list is no number, or too large",
+        "relaunch: the metric 'seen' is left out: its int is no number, or too large",
+    ]
+
+
+def test_numbers_of_other_libraries_are_numbers(attempt: Attempt, capsys: pytest.CaptureFixture[str]) -> None:
+    class Int64(Fraction):
+        """As numpy's: a number for Python, and none for json."""
+
+    Integral.register(Int64)
+    checkpoints = attempt(report_seconds=0)
+    numbers: Any = {"loss": Fraction(1, 2), "total_steps": Int64(1234567), "tokens": Int64(12345678)}
+
+    checkpoints.report(Int64(4), **numbers)  # type: ignore[arg-type]
+    manifest = manifest_of(checkpoints.save(Int64(5), OBJECTS, **numbers))  # type: ignore[arg-type]
+
+    said = "of=1234567 loss=0.5 tokens=12345678"
+    assert re.fullmatch(f"relaunch: step=4 {said}\nrelaunch: step=5 {said} save_.*\n", capsys.readouterr().out)
+    assert [manifest[name] for name in ("step", "loss", "total_steps", "metrics")] == [
+        5, 0.5, 1234567, {"tokens": 12345678},
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("step", "files", "options", "message"),
+    ("step", "files", "message"),
     [
-        (-1, OBJECTS, {}, "step-"),
-        (10**19, OBJECTS, {}, "step-"),
-        (1, {}, {}, "1 to 20,000 files, not 0"),
-        (1, {str(n): b"" for n in range(20_001)}, {}, "not 20,001: pack them"),
-        (1, {"manifest.json": b""}, {}, "'manifest.json' is no key"),
-        (1, {"a/../../b": b""}, {}, "is no key"),
-        (1, {"a//b": b""}, {}, "is no key"),
-        (1, OBJECTS, {"learning rate": 1}, "'learning rate' is no name"),
-        (1, OBJECTS, {"of": 1}, "'of' is no name"),
-        (1, {"k" * 900 + str(n): b"" for n in range(5000)}, {}, "more than 4,194,304 bytes"),
+        (-1, OBJECTS, "step-"),
+        (10**19, OBJECTS, "step-"),
+        (1, {}, "1 to 20,000 files, not 0"),
+        (1, {str(n): b"" for n in range(20_001)}, "not 20,001: pack them"),
+        (1, {"manifest.json": b""}, "'manifest.json' is no key"),
+        (1, {"a/../../b": b""}, "is no key"),
+        (1, {"a//b": b""}, "is no key"),
+        (1, {"k" * 900 + str(n): b"" for n in range(5000)}, "more than 4,194,304 bytes"),
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )
 def test_what_no_checkpoint_can_be_is_refused_and_leaves_none(
-    attempt: Attempt,
-    monkeypatch: pytest.MonkeyPatch,
-    step: int,
-    files: Any,
-    options: dict[str, Any],
-    message: str,
+    attempt: Attempt, monkeypatch: pytest.MonkeyPatch, step: int, files: Any, message: str
 ) -> None:
     monkeypatch.setattr(FileStore, "put", lambda _self, key, *_: written.append(key))
     written: list[str] = []
 
     with pytest.raises(ValueError, match=re.escape(message)):
-        attempt().save(step, files, **options)
+        attempt().save(step, files)
 
     assert "manifest.json" not in written
 
@@ -347,28 +366,19 @@ def test_the_environment_says_everything() -> None:
     assert Checkpoints.from_environment({}) == Checkpoints()
 
 
-def test_old_checkpoints_are_deleted_when_asked_for_the_manifest_first(
-    attempt: Attempt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for step, number in ((10, 1), (20, 1), (30, 1), (35, 2), (40, 2)):
-        attempt(number).save(step, OBJECTS)
-    other = tmp_path / "job-1/notes.txt"
-    other.write_text("mine")
-    (tmp_path / "job-1/attempt-1/step-0000030/manifest.json").unlink()
-    (tmp_path / "job-1/attempt-2/step-0000035/state.json").unlink()
-    delete = FileStore.delete
-    deleted: list[str] = []
-    monkeypatch.setattr(FileStore, "delete", lambda self, key: (deleted.append(key), delete(self, key)))
-
-    assert attempt(3).prune(9) == 0
-    assert attempt(3).prune(2) == 1
-
-    assert steps_in(tmp_path) == [(40, 2), (20, 1)]
-    assert deleted[0] == "attempt-1/step-0000010/manifest.json"
-    assert attempt(3).prune(1) == 3
-    assert steps_in(tmp_path) == [(40, 2)]
-    assert other.exists()
-    assert attempt(3, rank=1).prune(1) == Checkpoints().prune(1) == attempt(3).prune(0) == 0
+@pytest.mark.parametrize(
+    ("environment", "is_first"),
+    [
+        ({"LOCAL_RANK": "0", "NODE_RANK": "0"}, True),
+        ({"LOCAL_RANK": "1", "NODE_RANK": "0"}, False),
+        ({"LOCAL_RANK": "0", "NODE_RANK": "1"}, False),
+        ({"RANK": "0", "LOCAL_RANK": "0", "NODE_RANK": "1"}, True),
+        ({"RANK": "8", "LOCAL_RANK": "0"}, False),
+    ],
+    ids=str,
+)
+def test_one_process_alone_is_the_first_whatever_started_it(environment: dict[str, str], is_first: bool) -> None:
+    assert (Checkpoints.from_environment(environment).rank == 0) == is_first
 
 
 def test_the_file_is_one_to_copy_into_an_image_with_python_3_8() -> None:

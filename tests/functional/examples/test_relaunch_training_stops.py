@@ -5,10 +5,12 @@ import os
 import signal
 import time
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 
+import relaunch_training
 from functional.examples.saving import OBJECTS, Attempt, steps_in
 from relaunch_training import FileStore, SaveFailedError
 
@@ -85,6 +87,24 @@ def test_a_save_that_takes_longer_than_sigterm_leaves_ends_and_the_last_complete
 
     assert steps_in(tmp_path) == [(5, 1)]
     assert "step 6 is not saved: 70 seconds after the signal to stop it was not complete" in capsys.readouterr().err
+
+
+def test_to_hash_takes_none_of_the_time_that_is_over_and_none_of_its_own(
+    attempt: Attempt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    describe = relaunch_training._describe
+    uploading = Event()
+
+    def describe_while_uploading(*arguments: Any) -> dict[str, Any]:
+        assert uploading.wait(10)
+        return describe(*arguments)
+
+    monkeypatch.setattr(FileStore, "put", lambda *_: uploading.set())
+    monkeypatch.setattr(relaunch_training, "_describe", describe_while_uploading)
+    with attempt(stop_seconds=-1) as checkpoints:
+        assert checkpoints.save(5, OBJECTS) is not None
+        signal.raise_signal(signal.SIGTERM)
+        assert checkpoints.save(6, OBJECTS) is None
 
 
 def test_a_last_save_that_failed_is_raised_at_the_end_and_one_that_was_made_good_is_not(
