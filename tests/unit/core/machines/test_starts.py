@@ -208,6 +208,11 @@ class TestStartable:
         assert kept == [self.provider]
         assert limit == find_limit(starts(AT_ONCE), NOW)
 
+    def test_neuron_devices_need_another_image(self):
+        neuron = make_offering("trn1.32xlarge", is_own_machine=True)
+
+        assert startable((neuron,), "trainer", {IMAGE: starts(AT_ONCE)}, NOW) == ([neuron], None)
+
     def test_a_machine_that_starts_is_waited_for_rather_than_a_day(self):
         spent, busy = starts(0, MOST_USELESS, self.own.key), starts(1, 1, self.other.key)
 

@@ -28,7 +28,7 @@ CGPU = "1.0.5"
 """The oldest cGPU with shares of compute."""
 
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)+)(?:-(?:ack|aliyun)-(\d+(?:\.\d+)*))?")
-_CONSOLE = "the console shows it under Operations > Add-ons"
+_PAGE = "Operations > Add-ons"
 _Numbers = tuple[tuple[int, ...], tuple[int, ...]]
 
 
@@ -71,12 +71,12 @@ def check_scheduler(minor: int, version: str) -> Check:
         return unknown(name, f"{version!r} is no version like {needed}", _ask("--scheduler"))
     if has >= least:
         return is_ok(name, version)
-    hint = f"upgrade kube-scheduler: {_CONSOLE.partition(' under ')[2]}; clusters from before March 2022 by a ticket"
+    hint = f"upgrade kube-scheduler: {_PAGE}; clusters from before March 2022 by a ticket"
     return problem(name, f"{version} gives no shares of compute: {needed} or later does", hint)
 
 
 def _ask(option: str) -> str:
-    return f"{_CONSOLE}; give it with {option} VERSION"
+    return f"the console shows it under {_PAGE}; give it with {option} VERSION"
 
 
 def check_chart(version: str | None) -> Check:
