@@ -142,6 +142,12 @@ IMAGE = image_scope(AmiKind.GPU)
             id="drained now",
         ),
         pytest.param(
+            *(S, {"launched_at": NOW - timedelta(minutes=4), "reason": "registered, and is drained"}, MachineDue()),
+            {**ENDED, "is_unusable": True},
+            "start deadline: not ready within 0:05:00: registered, and is drained",
+            id="drained for too long",
+        ),
+        pytest.param(
             *(R, {"unseen_since": NOW}, InstanceSeen(InstanceObservation(INSTANCE, InstanceState.RUNNING), NOW)),
             {"unseen_since": None},
             "",
@@ -202,6 +208,12 @@ IMAGE = image_scope(AmiKind.GPU)
             {"claims": (BERT,), "pending": (AdmitJobs(),)},
             "released: resnet-1; its task has ended",
             id="released with others",
+        ),
+        pytest.param(
+            *(R, {"claims": (claim(), BERT), "warned_at": NOW}, ClaimReleased("bert-1")),
+            {"claims": (claim(),)},
+            "released: bert-1",
+            id="released with others after a warning",
         ),
         pytest.param(
             *(Q, {"asked_at": NOW}, ClaimReleased("resnet-1", is_unused=True)),
