@@ -15,6 +15,10 @@ from relaunch.core.machines.events import (
     ClaimAsked,
     ClaimReleased,
     FleetAnswered,
+    FleetAsked,
+    FleetDeferred,
+    FleetRefused,
+    FleetUncertain,
     InstanceLaunched,
     InstanceMissing,
     InstanceObservation,
@@ -25,11 +29,14 @@ from relaunch.core.machines.events import (
     MachineEvent,
     MachineWarned,
     NodeSeen,
+    Refusal,
+    RefusalKind,
     RequestExpired,
 )
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import (
     AdmitJobs,
+    AskFleet,
     Consequence,
     DeregisterNode,
     ForgetUnready,
@@ -77,6 +84,32 @@ IMAGE = image_scope(AmiKind.GPU)
             {**LAUNCH, **ENDS, "offering": offering(purchase=PurchaseOption.ON_DEMAND), "pending": (TERMINATE,)},
             f"launched: {INSTANCE}: g5.xlarge on-demand us-east-1a; nobody needs it",
             id="launched for nobody",
+        ),
+        pytest.param(
+            *(Q, {"asked_at": NOW}, FleetAsked()),
+            {"asked_at": AT, "uncertain_since": NOW, "wake_at": AT + timedelta(seconds=90)},
+            "",
+            id="asked once more",
+        ),
+        pytest.param(
+            *(Q, {"asked_at": NOW}, FleetAnswered(FleetUncertain("time-out"))),
+            {"uncertain_since": AT, "reason": "time-out", "wake_at": AT + timedelta(seconds=95)}
+            | {"pending": (AskFleet(5),)},
+            "asked again: time-out",
+            id="uncertain",
+        ),
+        pytest.param(
+            *(Q, {"created_at": NOW - timedelta(seconds=3)}, FleetAnswered(FleetDeferred("Rate exceeded"))),
+            {"reason": "Rate exceeded", "wake_at": AT + timedelta(seconds=75 + 90), "pending": (AskFleet(75),)},
+            "asked again: Rate exceeded",
+            id="deferred",
+        ),
+        pytest.param(
+            *(Q, {}, FleetAnswered(FleetRefused((Refusal(RefusalKind.NOT_PERMITTED, "UnauthorizedOperation"),)))),
+            {**GONE, "refusal": Consequence.PAUSE, "is_alert": True, "pending": (TELL, AdmitJobs())},
+            "refused: a permission is missing: grant it to the role of the function request_machine, as template.yaml "
+            "does (UnauthorizedOperation)",
+            id="refused",
         ),
         pytest.param(
             *(Q, {}, RequestExpired("its outcome was unknown", Consequence.AGAIN)),
