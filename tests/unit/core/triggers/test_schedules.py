@@ -5,6 +5,7 @@ import pytest
 
 from fakes.builders import make_definition
 from relaunch.core.definitions.definition import ScheduleTrigger, schedule_key, trigger_origins
+from relaunch.core.definitions.event_pattern import pattern_key
 from relaunch.core.triggers.events import ScheduledTime, trigger_keys
 from relaunch.core.triggers.schedules import (
     SKIPPED_AFTER,
@@ -26,6 +27,11 @@ AT = datetime(2026, 11, 3, 5, 0, tzinfo=UTC)
 
 def time_of(trigger: ScheduleTrigger, late: timedelta = timedelta(0)) -> ScheduledTime:
     return ScheduledTime("schedule:2026-11-03T05:00:00Z", schedule_key(trigger), AT, handled_at=AT + late)
+
+
+def test_a_schedule_has_the_same_key_in_every_release() -> None:
+    assert schedule_key(SKIPS) == pattern_key("cron(0 6 ? * MON-FRI *) Europe/Berlin skip")
+    assert schedule_key(CATCHES_UP) == pattern_key("cron(0 6 ? * MON-FRI *) Europe/Berlin catch_up")
 
 
 def test_the_training_is_told_its_time() -> None:
