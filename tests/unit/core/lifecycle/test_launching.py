@@ -179,9 +179,13 @@ UNKNOWN_PROVIDER = LaunchRefused("InvalidParameterException: capacity provider g
 
 
 def test_a_refusal_of_a_capacity_provider_ends_no_job_but_tries_another_offering():
-    job = after(SITUATIONS["fz"], answered(UNKNOWN_PROVIDER))
+    decision = decided(SITUATIONS["fz"], answered(UNKNOWN_PROVIDER))
+    job = decision.job
 
     assert job.state is JobState.WAITING
+    assert [(each.event, each.detail) for each in decision.timeline] == [
+        ("placement refused", "the cluster refuses the launch: InvalidParameterException: capacity provider g5 is odd")
+    ]
     assert [type(effect) for effect in job.pending] == [RememberCapacity, RequestLaunch]
     assert job.current_attempt.placement.state is PlacementState.CLOSED
     assert job.refusals == {RefusedCall.LAUNCH: Refusal(SOON, SOON)}
@@ -189,10 +193,19 @@ def test_a_refusal_of_a_capacity_provider_ends_no_job_but_tries_another_offering
 
 def test_a_refusal_of_a_capacity_provider_is_waited_for_as_long_as_others():
     since = {RefusedCall.LAUNCH: Refusal(SOON - timedelta(hours=24), SOON - timedelta(hours=4))}
-    job = after(replace(SITUATIONS["fz"], refusals=since), answered(UNKNOWN_PROVIDER))
+    refused = replace(SITUATIONS["fz"], refusals=since)
+    decision = decided(refused, answered(UNKNOWN_PROVIDER))
+    trained = replace(refused, totals=replace(refused.totals, first_started_at=SOON))
+    nearly = {RefusedCall.LAUNCH: Refusal(SOON - timedelta(hours=23, minutes=50), SOON - timedelta(hours=4))}
 
-    assert job.state is JobState.FAILED
-    assert job.reason.startswith("refused for 24h: the cluster refuses the launch: InvalidParameterException")
+    assert decision.job.state is JobState.FAILED
+    assert [each.event for each in decision.timeline] == ["refused for too long"]
+    assert decision.job.reason.startswith("refused for 24h: the cluster refuses the launch: InvalidParameterException")
+    assert after(trained, answered(UNKNOWN_PROVIDER)).state is JobState.WAITING
+    long = {RefusedCall.LAUNCH: Refusal(SOON - timedelta(days=14), SOON - timedelta(hours=4))}
+    reason = after(replace(trained, refusals=long), answered(UNKNOWN_PROVIDER)).reason
+    assert reason.startswith("refused for 336h: the cluster refuses the launch: InvalidParameterException")
+    assert after(replace(refused, refusals=nearly), answered(UNKNOWN_PROVIDER)).state is JobState.WAITING
 
 
 def test_a_job_that_is_to_be_cancelled_tries_no_other_offering():
