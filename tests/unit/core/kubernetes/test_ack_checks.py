@@ -73,7 +73,7 @@ def test_versions_are_ordered_by_their_numbers(text, numbers):
         (
             check_scheduler,
             (22, ""),
-            unknown("scheduler", "its version is not told by the cluster; 1.22.15-ack-2.0 or later is needed", ADD_ONS),
+            unknown("scheduler", "the cluster does not say its version; 1.22.15-ack-2.0 or later is needed", ADD_ONS),
         ),
         (
             check_chart,
@@ -96,7 +96,7 @@ def test_versions_are_ordered_by_their_numbers(text, numbers):
             (["latest"],),
             unknown(
                 "cGPU",
-                "its version is not told by the cluster; 1.0.5 or later is needed",
+                "the cluster does not say its version; 1.0.5 or later is needed",
                 "on a node: `cat /proc/cgpu_km/version`",
             ),
         ),

@@ -18,7 +18,9 @@ from relaunch.core.lifecycle.change_events import (
 )
 from relaunch.core.lifecycle.job_changes import as_created
 
-LATER, STALLED, FINISHES = (NOW + timedelta(hours=hours) for hours in (1, 2, 3))
+LATER = NOW + timedelta(hours=1)
+STALLED = NOW + timedelta(hours=2)
+FINISHES = NOW + timedelta(hours=3)
 
 
 DEFINITION = make_definition(

@@ -42,8 +42,8 @@ of = partial(partial, reason_of)
          "on-demand"),
         (of(Rule.SPOT_MAY_BE_HAD, spare=-1.0), "spot may be had, and is cheaper; on-demand is taken "
          "from 09:26 UTC on at the latest"),
-        (of(Rule.SPOT_MAY_BE_HAD, spare=0.0), "spot may be had, and is cheaper; on-demand is taken "
-         "from 09:26 UTC on at the latest"),
+        (of(Rule.AHEAD, spare=0.0), "it is 0m ahead of even progress to its limit, and waits for spot; on-demand is "
+         "taken from 09:26 UTC on at the latest"),
         (of(Rule.SPOT_MAY_BE_HAD, on_demand=None), "spot may be had, and is cheaper"),
         (of(Rule.SPOT_MAY_BE_HAD, place=Place.ON_DEMAND), "spot may be had, and is cheaper"),
         (of(Rule.SAFETY_NET, spare=-0.5), "only on-demand instances keep its limit from now on: spot would need "

@@ -51,15 +51,16 @@ from relaunch.core.machines.table import decide
 from relaunch.core.offerings.capacity_memory import image_scope
 from relaunch.core.offerings.instance_types import AmiKind
 
-Q, S, R = MachineState.REQUESTED, MachineState.STARTING, MachineState.READY
-E, G = MachineState.ENDING, MachineState.GONE
-AT, SOON = NOW + timedelta(seconds=100), NOW + timedelta(seconds=160)
+Q, S, R, E, G = MachineState
+AT = NOW + timedelta(seconds=100)
+SOON = NOW + timedelta(seconds=160)
 WARM = MachineLimits(warm_time=timedelta(minutes=3))
 LAUNCHED = FleetAnswered(InstanceLaunched(INSTANCE, offering(), at=NOW))
 LAUNCH = {"instance_id": INSTANCE, "offering": offering(), "launched_at": AT, "paid_since": NOW, "usd_per_hour": 0.4}
 ON_DEMAND = fleet_request(override(purchase=PurchaseOption.ON_DEMAND))
 ENDS = {"state": E, "state_since": AT, "claims": (), "wake_at": SOON}
-TERMINATE, TELL = TerminateInstance(INSTANCE), TellJobs(("resnet-1",))
+TERMINATE = TerminateInstance(INSTANCE)
+TELL = TellJobs(("resnet-1",))
 ENDED = {"pending": (TERMINATE, TELL), **ENDS}
 GONE = {"state": G, "state_since": AT, "claims": (), "wake_at": SOON}
 BERT = claim("bert-1", Resources(1024, 1_000))

@@ -62,9 +62,7 @@ def check_scheduler(minor: int, version: str) -> Check:
     known = [each for each in SCHEDULERS if each <= minor]
     needed = SCHEDULERS[max(known)] if known else SCHEDULERS[min(SCHEDULERS)]
     if not version:
-        return unknown(
-            name, f"its version is not told by the cluster; {needed} or later is needed", _ask("--scheduler")
-        )
+        return unknown(name, f"the cluster does not say its version; {needed} or later is needed", _ask("--scheduler"))
     has = read_version(version)
     least = read_version(needed)
     if has is None or least is None:
@@ -103,7 +101,7 @@ def check_cgpu(versions: Sequence[str]) -> Check:
     ask = "on a node: `cat /proc/cgpu_km/version`"
     read = {version: numbers for version in versions if (numbers := read_version(version)) is not None}
     if not read:
-        return unknown(name, f"its version is not told by the cluster; {CGPU} or later is needed", ask)
+        return unknown(name, f"the cluster does not say its version; {CGPU} or later is needed", ask)
     least = read_version(CGPU) or ((), ())
     old = [version for version, numbers in read.items() if numbers < least]
     if not old:
