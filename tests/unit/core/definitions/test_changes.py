@@ -26,6 +26,7 @@ BASE = {"task_definition": "trainer", "accelerator": {"gpu": {"count": 1, "model
         pytest.param(
             {**BASE, "on": [{"s3": {"bucket": "b"}}]}, [KeyChange("on[0].s3.bucket", "", "b")], id="a-list-of-mappings"
         ),
+        pytest.param({**BASE, "command": ["é"]}, [KeyChange("command", "", '["é"]')], id="no-ascii"),
         pytest.param({**BASE, "callers": []}, [KeyChange("callers", "", "[]")], id="an-empty-list"),
         pytest.param({**BASE, "command": ""}, [KeyChange("command", "", '""')], id="an-empty-text"),
     ],

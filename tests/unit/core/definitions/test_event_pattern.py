@@ -19,6 +19,8 @@ SOURCE: dict[str, Any] = {"source": ["com.acme"]}
         SOURCE,
         {**SOURCE, "detail-type": ["Job State Change"], "detail": {"state": ["SUCCEEDED"], "n": [1, None, True]}},
         {**SOURCE, "detail": {"a": {"b": [{"prefix": "x"}, {"anything-but": ["y"]}, {"exists": False}]}}},
+        {**SOURCE, "detail": {"$or": [{"a": ["1"]}, {"b": ["2"]}]}},
+        {**SOURCE, "detail": {"a": ["x" * (2048 - 43)]}},
         {**SOURCE, "$or": [{"account": ["1"]}, {"detail": {"rows": [{"numeric": [">", 5]}]}}]},
     ],
 )
@@ -38,7 +40,15 @@ def test_patterns_that_eventbridge_takes_are_taken(pattern: dict[str, Any]) -> N
         ({**SOURCE, "detail": {}}, "`detail` is empty: no event has that"),
         ({**SOURCE, "detail": {"a": []}}, "`detail.a` is empty"),
         ({**SOURCE, "detail": {"a": [["b"]]}}, "`detail.a` has a list within its list"),
-        ({**SOURCE, "detail": {"a": [{"starts": "b"}]}}, "`detail.a` has a comparison that EventBridge does not know"),
+        (
+            {**SOURCE, "detail": {"a": [{"starts": "b"}]}},
+            "`detail.a` has a comparison that EventBridge does not know: anything-but, cidr, equals-ignore-case, "
+            "exists, numeric, prefix, suffix, wildcard are known",
+        ),
+        (
+            {**SOURCE, "detail": {"$or": [{"a": "1"}]}},
+            "`detail.$or alternative.a` must be a list of values: [1]",
+        ),
         ({**SOURCE, "$or": [{"account": "1"}]}, "`$or alternative.account` must be a list of values: [1]"),
         ({**SOURCE, "detail": {"a": ["x" * 2048]}}, "it has 2091 characters as JSON, 2048 are allowed"),
         ({**SOURCE, "detail": {"a": [float("nan")]}}, "it has a number that JSON cannot have"),
@@ -48,12 +58,16 @@ def test_a_pattern_that_no_event_could_have_is_told(pattern: dict[str, Any], pro
     assert find_pattern_problem(pattern).startswith(problem)
 
 
-def test_a_pattern_is_not_nested_for_ever() -> None:
+@pytest.mark.parametrize(
+    ("times", "problem"),
+    [(19, ""), (20, f"`{('detail' + '.names' * 20)[:80]}` is nested more than 20 times")],
+)
+def test_a_pattern_is_not_nested_for_ever(times: int, problem: str) -> None:
     nested: Any = ["x"]
-    for _ in range(30):
-        nested = {"a": nested}
+    for _ in range(times):
+        nested = {"names": nested}
 
-    assert find_pattern_problem({**SOURCE, "detail": nested}).endswith("is nested more than 20 times")
+    assert find_pattern_problem({**SOURCE, "detail": nested}) == problem
 
 
 @pytest.mark.parametrize("source", sorted(OWN_SOURCES))

@@ -43,6 +43,20 @@ def test_a_number_of_steps_is_whole_and_positive(value):
     assert read(f'{{"total_steps": {value}}}').total_steps is None
 
 
+@pytest.mark.parametrize(
+    ("key", "name", "values"),
+    [
+        ("total_steps", "total_steps", [1, 10**18]),
+        ("save_seconds", "save_seconds", [0.0, 0.5, 86_400.0]),
+        ("saved_at", "written_at", ["2000-01-01T00:00:00+00:00", "2200-01-01T00:00:00+00:00"]),
+    ],
+)
+def test_the_least_and_the_most_that_can_be_are_kept(key, name, values):
+    for value in values:
+        kept = getattr(read_reported({key: value}), name)
+        assert (kept.isoformat() if isinstance(value, str) else kept) == value
+
+
 @pytest.mark.parametrize("value", ["-1", "86401"])
 def test_a_save_takes_no_less_than_nothing_and_no_more_than_a_day(value):
     assert read(f'{{"save_seconds": {value}}}').save_seconds is None
@@ -62,6 +76,8 @@ def test_metrics_have_names_and_are_not_more_than_anybody_looks_at():
 
 
 def test_points_that_are_none_or_out_of_order_are_left_out():
+    ends = [[0, 946_684_800, None], [1, 946_684_800, None], [2, 7_258_118_400, None]]
+    assert read_reported({"series": ends}).series == tuple(SeriesPoint(step, at) for step, at, _ in ends)
     good = [[10, AT, 0.5], [20, AT + 10, None]]
     bad = [[15, AT + 20, 1], [30, AT, 1], [20, AT + 10, 9], 7, [30, AT], [-1, AT, 1], [30, 12, 1], [30, "now", 1]]
 

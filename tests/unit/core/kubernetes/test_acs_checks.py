@@ -39,9 +39,10 @@ RESERVED = node("reserved-1", type="virtual-kubelet", kind="reserved", model="P1
 
 
 def test_drivers_that_can_be_had_are_no_problem():
-    assert profile(selector("535.161.08"), selector("1.5.0", "any", model="")) == [
-        ("acs-profile a", OK),
-        ("acs-profile any", OK),
+    listed = [selector("535.161.08"), selector("1.5.0", "any", model="")]
+    assert list(check_profile(json.dumps(listed), DRIVERS)) == [
+        Check("acs-profile a", OK, "driver 535.161.08"),
+        Check("acs-profile any", OK, "driver 1.5.0"),
     ]
     assert profile({"name": "other", "effect": {"annotations": {"a": "b"}}}) == [("acs-profile", OK)]
     for empty in ("", "[]"):
@@ -79,7 +80,8 @@ def test_two_drivers_for_the_same_pods_are_a_problem():
     checks = list(check_profile(json.dumps([*twins, in_team]), DRIVERS))
 
     assert [each.verdict for each in checks] == [PROBLEM, PROBLEM, OK]
-    assert checks[0].text == "driver 535.161.08, and 1 more for the same pods: which one counts is not documented"
+    text = "driver 535.161.08, and 1 more for the same pods: which one counts is not documented"
+    assert checks[0] == Check("acs-profile a", PROBLEM, text, EDIT)
 
 
 def test_a_cluster_with_virtual_nodes_is_whole():
@@ -101,20 +103,26 @@ def test_without_virtual_nodes_pods_of_class_gpu_have_no_place(nodes):
 
 def test_nodes_that_are_not_ready_are_named():
     lost = node("virtual-2", type="virtual-kubelet", is_ready=False)
+    third = node("virtual-3", type="virtual-kubelet", is_ready=False)
     lost_reserved = node("reserved-2", kind="reserved", model="P16EN", is_ready=False)
 
-    virtual, reserved = check_nodes([VIRTUAL, lost, RESERVED, lost_reserved], DRIVERS)
+    virtual, reserved = check_nodes([VIRTUAL, lost, third, RESERVED, lost_reserved], DRIVERS)
 
-    assert virtual.text == "2 with the label type=virtual-kubelet; not ready: virtual-2"
+    text = "3 with the label type=virtual-kubelet; not ready: virtual-2, virtual-3"
+    assert virtual == Check("virtual nodes", PROBLEM, text, "kubectl describe node virtual-2")
     assert (reserved.text, reserved.to_do) == ("2 of P16EN; not ready: reserved-2", "kubectl describe node reserved-2")
-    assert (virtual.verdict, reserved.verdict) == (PROBLEM, PROBLEM)
+    assert reserved.verdict is PROBLEM
 
 
 def test_beside_other_nodes_pods_need_a_label():
     _, label, _ = check_nodes([VIRTUAL, node("ecs-1")], DRIVERS)
 
-    assert (label.name, label.verdict) == ("alibabacloud.com/acs", UNKNOWN)
-    assert label.to_do.endswith('kubernetes: {labels: {alibabacloud.com/acs: "true"}}')
+    assert label == Check(
+        "alibabacloud.com/acs",
+        UNKNOWN,
+        "the cluster has other nodes, too: pods run on ACS only with the label alibabacloud.com/acs=true",
+        'in each definition for acs: kubernetes: {labels: {alibabacloud.com/acs: "true"}}',
+    )
 
 
 def test_models_of_reserved_nodes_that_the_list_does_not_have_are_named():
@@ -129,3 +137,4 @@ def test_models_of_reserved_nodes_that_the_list_does_not_have_are_named():
     assert models == Check("gpu-hpn nodes", OK, "1 of a model that is not told, 2 of H20")
     text = "ACS's list of drivers (2026-09-24) has no model H20: its drivers cannot be checked"
     assert (unlisted.name, unlisted.verdict, unlisted.text) == ("model H20", UNKNOWN, text)
+    assert "relaunch acs-profile" in unlisted.to_do

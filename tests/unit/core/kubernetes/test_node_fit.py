@@ -26,6 +26,11 @@ def use(memory, compute, *cards):
     return PodUse({GPU_MEMORY: memory, GPU_COMPUTE: compute}, cards)
 
 
+TWO_HALVES = node(
+    *(use(4, 30, 0), use(4, 30, 0), use(8, 60, 1)), allocatable={GPU_COUNT: 2, GPU_MEMORY: 30, GPU_COMPUTE: 200}
+)
+
+
 @pytest.mark.parametrize(
     ("given", "asked"),
     [
@@ -33,6 +38,7 @@ def use(memory, compute, *cards):
         pytest.param(node(use(2, 30, 0)), share(15, 100), id="another card"),
         pytest.param(node(*[use(4, 30, 0)] * 2), share(4, 40), id="the same card"),
         pytest.param(node(use(15, 100)), share(15, 100), id="a pod whose card is not known"),
+        pytest.param(node(*[PodUse({}, (card,)) for card in range(4)]), share(15, 100), id="pods that ask for nothing"),
         pytest.param(node(labels={}, allocatable={WHOLE_GPUS: 2}), PodGpus({WHOLE_GPUS: 2}), id="whole GPUs"),
         pytest.param(
             node(labels={SHARING: "cgpu"}, allocatable={GPU_COUNT: 2, GPU_MEMORY: 30}),
@@ -75,6 +81,8 @@ def test_it_fits(given, asked):
             share(8, 30),
             "no card has 8 GiB and 30 % of compute left: the emptiest has 5 GiB",
         ),
+        (TWO_HALVES, share(8, 30), "no card has 8 GiB and 30 % of compute left: the emptiest has 7 GiB"),
+        (TWO_HALVES, share(5, 41), "no card has 5 GiB and 41 % of compute left: the emptiest has 7 GiB"),
         (
             node(*[use(2, 90, card) for card in range(4)]),
             share(2, 20),
@@ -140,6 +148,7 @@ def test_the_fullest_node_where_it_fits_comes_first():
         node(use(30, 100, 0), name="half"),
         node(use(60, 400), name="full"),
         node(name="down", refuses="it is not ready"),
+        node(name="other", labels={}, allocatable={"cpu": 4}),
     ]
 
     fits = predict_fit(nodes, share(2, 30))
@@ -148,6 +157,8 @@ def test_the_fullest_node_where_it_fits_comes_first():
         ("half", True),
         ("empty", True),
         ("full", False),
+        ("other", False),
         ("down", False),
     ]
+    assert fits[3].free == {GPU_MEMORY: 0, GPU_COMPUTE: 0}
     assert fits[0] == NodeFit("half", "", {GPU_MEMORY: 30, GPU_COMPUTE: 300})

@@ -48,6 +48,10 @@ def test_an_image_is_allowed_by_its_registry_and_repository(patterns, image, is_
 def test_the_image_that_a_job_gets_counts_instead_of_that_of_its_definition():
     grants = PodGrants(images=(f"{TEAM}*",))
 
+    assert refused(PodGrants(images=("a/b", "c/d")))["image"].endswith(
+        " has a/b, c/d; push the image to such a repository, or change the parameter of the stack"
+    )
+    assert " has none; push" in refused(PodGrants(images=()))["image"]
     assert refused(grants, pod_image=f"evil.example/x@{DIGEST}") == {
         "image": f"the stack may not run the image evil.example/x@{DIGEST}: its parameter KubernetesImages has "
         f"{TEAM}*; push the image to such a repository, or change the parameter of the stack"
@@ -75,6 +79,8 @@ def test_without_any_the_refusal_says_so_and_what_to_do():
         "service_account": "the stack may not give pods the service account cluster-admin-sa: its parameter "
         "KubernetesServiceAccounts has none; leave `service_account` out, or change the parameter of the stack"
     }
+    named = refused(PodGrants(service_accounts=("a", "b-*")), service_account="c")["service_account"]
+    assert ": its parameter KubernetesServiceAccounts has a, b-*; leave" in named
 
 
 def test_a_task_on_ecs_is_no_pod():

@@ -47,7 +47,7 @@ def test_a_definition_may_run_on_both_targets_with_whole_gpus(target):
 
 def test_the_rules_are_not_about_a_target_without_pods():
     assert problems_of(define(Target.ECS, None)) == {}
-    with pytest.raises(ValueError, match="no pod"):
+    with pytest.raises(ValueError, match=r"^a task on ECS is no pod$"):
         ask_gpus(Target.ECS, GpuRequirement(), WORKLOAD, PurchaseOption.ON_DEMAND)
 
 
@@ -61,7 +61,9 @@ def test_a_definition_needs_what_runs():
 def test_a_token_is_that_of_a_service_account_that_is_named(account, is_refused):
     workload = replace(WORKLOAD, service_account=account, service_account_token=True)
 
-    assert (problems_of(define(kubernetes=workload)).keys() == {"kubernetes.service_account_token"}) is is_refused
+    text = "`service_account_token` is the token of a service account: name it in `service_account`"
+    expected = {"kubernetes.service_account_token": text} if is_refused else {}
+    assert problems_of(define(kubernetes=workload)) == expected
 
 
 def test_neuron_devices_are_on_ecs_only():
@@ -117,27 +119,28 @@ RESERVED = replace(WORKLOAD, compute_class=ComputeClass.GPU_HPN)
 
 
 @pytest.mark.parametrize(
-    ("target", "workload", "policy", "options", "is_refused"),
+    ("target", "workload", "policy", "options", "refused"),
     [
-        (Target.ACK, WORKLOAD, PurchasePolicy.SPOT, set(), True),
-        (Target.ACK, WORKLOAD, PurchasePolicy.SPOT_THEN_ON_DEMAND, {PurchaseOption.ON_DEMAND}, False),
-        (Target.ACS, WORKLOAD, PurchasePolicy.SPOT, {PurchaseOption.SPOT}, False),
+        (Target.ACK, WORKLOAD, PurchasePolicy.SPOT, set(), "ACK"),
+        (Target.ACK, WORKLOAD, PurchasePolicy.SPOT_THEN_ON_DEMAND, {PurchaseOption.ON_DEMAND}, ""),
+        (Target.ACS, WORKLOAD, PurchasePolicy.SPOT, {PurchaseOption.SPOT}, ""),
         (
             Target.ACS,
             WORKLOAD,
             PurchasePolicy.SPOT_THEN_ON_DEMAND,
             {PurchaseOption.SPOT, PurchaseOption.ON_DEMAND},
-            False,
+            "",
         ),
-        (Target.ACS, RESERVED, PurchasePolicy.SPOT, set(), True),
-        (Target.ACS, RESERVED, PurchasePolicy.ON_DEMAND, {PurchaseOption.ON_DEMAND}, False),
+        (Target.ACS, RESERVED, PurchasePolicy.SPOT, set(), "compute class gpu-hpn of ACS"),
+        (Target.ACS, RESERVED, PurchasePolicy.ON_DEMAND, {PurchaseOption.ON_DEMAND}, ""),
     ],
 )
-def test_spot_is_best_effort_of_acs_alone(target, workload, policy, options, is_refused):
+def test_spot_is_best_effort_of_acs_alone(target, workload, policy, options, refused):
     definition = define(target, GpuRequirement(), kubernetes=workload, purchase=policy)
 
     assert purchase_options(definition) == options
-    assert ("purchase" in problems_of(definition)) is is_refused
+    text = f"{refused} has no spot capacity: set `purchase` to on-demand"
+    assert problems_of(definition) == ({"purchase": text} if refused else {})
 
 
 @pytest.mark.parametrize("target", [Target.ACK, Target.ACS])
@@ -164,11 +167,13 @@ def test_each_target_asks_in_its_own_words():
 
 def test_the_owner_is_told_what_has_no_effect_and_what_is_rounded():
     definition = define(gpu=GpuRequirement(memory_mib=1500), disk_gib=200, max_price_usd_per_hour=4.0)
+    chosen = replace(definition.accelerator, instance_types=("g5.*",))
 
-    notices = find_kubernetes_notices(definition)
+    notices = find_kubernetes_notices(replace(definition, accelerator=chosen))
 
     assert "rounded up to 2 GiB" in notices[0]
-    assert notices[-2:] == (
+    assert notices[-3:] == (
+        "`accelerator.instance_types` has no effect on ack: it is about EC2",
         "`disk` has no effect on ack: it is about EC2",
         "`max_price_per_hour` has no effect on ack: it is about EC2",
     )

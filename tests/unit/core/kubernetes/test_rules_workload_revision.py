@@ -7,7 +7,7 @@ from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuReq
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
 from relaunch.core.kubernetes.rules import kubernetes_revision
-from relaunch.core.revisions.revision import ContainerRequirement, main_container
+from relaunch.core.revisions.revision import ContainerRequirement, Revision, main_container
 
 WORKLOAD = KubernetesWorkload("registry.example.com/trainer:v1", vcpus=4, memory_mib=16 * 1024)
 
@@ -15,8 +15,9 @@ WORKLOAD = KubernetesWorkload("registry.example.com/trainer:v1", vcpus=4, memory
 @pytest.mark.parametrize(
     ("gpu", "fields"),
     [
-        (GpuRequirement(2), {"gpu_count": 2}),
+        (GpuRequirement(2, memory_mib=2048), {"gpu_count": 2}),
         (GpuRequirement(memory_mib=2048, compute_percent=30), {"gpu_share_mib": 2048}),
+        (GpuRequirement(compute_percent=30), {}),
         (None, {}),
     ],
 )
@@ -27,8 +28,7 @@ def test_a_workload_is_a_revision_with_one_container(gpu, fields):
     revision = kubernetes_revision(definition)
 
     main = ContainerRequirement("main", WORKLOAD.image, memory_mib=16 * 1024, vcpus=4, **fields)
-    assert revision.containers == (main,)
-    assert (revision.arn, revision.family, revision.memory_mib, revision.vcpus) == ("ack/resnet", "resnet", 16384, 4)
+    assert revision == Revision("ack/resnet", "resnet", 0, (main,), network_mode="", vcpus=4, memory_mib=16 * 1024)
     assert main_container(definition, revision) == "main"
 
 

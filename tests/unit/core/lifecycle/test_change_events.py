@@ -1,41 +1,121 @@
 from dataclasses import replace
+from datetime import timedelta
 
-from fakes.builders import make_definition, make_job
+import pytest
+
+from fakes.builders import NOW, make_definition, make_job
 from relaunch.adapters.messages.job_change import write_detail
-from relaunch.core.jobs.changes import MAX_REASON, ChangeMachine
-from relaunch.core.lifecycle.change_events import event_of
+from relaunch.core.definitions.notice_routes import NoticeKind, NoticeRoute
+from relaunch.core.jobs.changes import MAX_REASON, ChangedPart, ChangeMachine, JobChange
+from relaunch.core.jobs.state import CostBasis, JobState, NotedProgress, WaitReason
+from relaunch.core.lifecycle.change_events import (
+    EventCost,
+    EventMachine,
+    EventProgress,
+    EventTrigger,
+    JobStateChange,
+    event_of,
+)
 from relaunch.core.lifecycle.job_changes import as_created
 
+LATER = NOW + timedelta(hours=1)
+STALLED = NOW + timedelta(hours=2)
+FINISHES = NOW + timedelta(hours=3)
 
-def test_an_event_is_named_by_job_and_number_and_says_where_its_results_are() -> None:
-    job = make_job(definition=make_definition(checkpoint_uri="s3://acme-checkpoints/resnet/", total_steps=900))
-    change = replace(as_created(job, "accepted").outbox.unsent[0], step=300)
+
+DEFINITION = make_definition(
+    checkpoint_uri="s3://acme-checkpoints/resnet/",
+    total_steps=900,
+    notices=(NoticeRoute("team", (NoticeKind.FAILED,)), NoticeRoute("owner")),
+)
+JOB = make_job(definition=DEFINITION)
+CHANGE = JobChange(
+    7,
+    LATER,
+    JobState.RUNNING,
+    JobState.LAUNCHING,
+    (ChangedPart.STATE, ChangedPart.ATTEMPT),
+    "the task runs",
+    WaitReason.CAPACITY,
+    attempt=2,
+    machine=ChangeMachine("g5.xlarge", "spot", "us-east-1a", "i-0a1b", "node-1", "g5-spot", "m-1"),
+    step=300,
+    cost_usd=0.65,
+    cost_basis=CostBasis.LIMIT,
+    noted=NotedProgress(400, NOW, 2, 1_000, 0.25, finishes_at=FINISHES, stalled_since=STALLED),
+)
+
+
+def test_an_event_says_all_of_a_change_and_where_its_results_are() -> None:
+    assert event_of(JOB, CHANGE) == JobStateChange(
+        id=f"{JOB.job_id}:7",
+        sequence=7,
+        job_id=JOB.job_id,
+        definition="resnet",
+        target="ecs",
+        trigger=EventTrigger(
+            source=JOB.trigger.source,
+            identity=JOB.trigger.identity,
+            summary=JOB.trigger.summary,
+            variables=dict(JOB.trigger.environment),
+        ),
+        changed=(ChangedPart.STATE, ChangedPart.ATTEMPT),
+        state=JobState.RUNNING,
+        state_before=JobState.LAUNCHING,
+        waiting_for=WaitReason.CAPACITY,
+        reason="the task runs",
+        attempt=2,
+        machine=EventMachine(
+            instance_type="g5.xlarge",
+            purchase="spot",
+            zone="us-east-1a",
+            instance_id="i-0a1b",
+            node="node-1",
+            capacity_provider="g5-spot",
+            machine_id="m-1",
+        ),
+        progress=EventProgress(
+            step=300,
+            total_steps=1_000,
+            saved_step=400,
+            saved_at=NOW,
+            loss=0.25,
+            finishes_at=FINISHES,
+            stalled_since=STALLED,
+        ),
+        cost=EventCost(usd=0.65, basis=CostBasis.LIMIT),
+        notices={"team": (NoticeKind.FAILED,), "owner": ()},
+        checkpoints=f"s3://acme-checkpoints/resnet/{JOB.job_id}/",
+        time=LATER,
+    )
+
+
+def test_what_is_not_known_is_absent() -> None:
+    job = make_job(definition=make_definition(checkpoint_uri=None))
+    change = replace(CHANGE, state=JobState.WAITING, machine=ChangeMachine(), step=None, noted=None)
 
     event = event_of(job, change)
 
-    assert event.id == f"{job.job_id}:1"
-    assert event.checkpoints == f"s3://acme-checkpoints/resnet/{job.job_id}/"
-    assert event.progress is not None
-    assert (event.progress.step, event.progress.total_steps) == (300, 900)
-    assert event.machine is None
+    assert (event.machine, event.progress, event.checkpoints, event.notices) == (EventMachine(), None, None, None)
+    assert event_of(job, replace(change, machine=None)).machine is None
+    assert event_of(JOB, replace(change, step=300)).progress == EventProgress(step=300, total_steps=900)
 
 
-def test_what_is_not_known_of_a_machine_is_absent() -> None:
-    job = make_job()
-    change = replace(as_created(job, "").outbox.unsent[0], machine=ChangeMachine("g5.xlarge", "spot"))
+@pytest.mark.parametrize(
+    ("environment", "left_out"),
+    [
+        ({"RELAUNCH_OBJECT_URI": "u" * 9_000, "RELAUNCH_GIT_SHA": "5e07"}, {"RELAUNCH_OBJECT_URI"}),
+        ({"B": "b" * 3_998, "A": "a" * 4_000}, set()),
+        ({"B": "b" * 3_999, "A": "a" * 4_000}, {"A"}),
+        ({"B": "a" * 3_999, "A": "b" * 3_999, "C": "c"}, {"B"}),
+    ],
+    ids=["a long one", "8,000 characters", "8,001", "two as long"],
+)
+def test_the_longest_variables_are_left_out_and_not_cut(environment: dict[str, str], left_out: set[str]) -> None:
+    job = replace(JOB, trigger=replace(JOB.trigger, environment=environment))
 
-    machine = event_of(job, change).machine
-
-    assert machine is not None
-    assert (machine.instance_type, machine.zone, machine.instance_id) == ("g5.xlarge", None, None)
-
-
-def test_a_long_variable_is_left_out_and_not_cut() -> None:
-    job = make_job()
-    environment = {"RELAUNCH_OBJECT_URI": "u" * 9_000, "RELAUNCH_GIT_SHA": "5e07"}
-    job = replace(job, trigger=replace(job.trigger, environment=environment))
-
-    assert event_of(job, as_created(job, "").outbox.unsent[0]).trigger.variables == {"RELAUNCH_GIT_SHA": "5e07"}
+    kept = {name: value for name, value in environment.items() if name not in left_out}
+    assert event_of(job, CHANGE).trigger.variables == kept
 
 
 def test_the_largest_event_is_one_that_eventbridge_takes() -> None:

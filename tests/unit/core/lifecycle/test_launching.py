@@ -171,8 +171,7 @@ def test_a_launch_that_ecs_defers_is_not_asked_for_again_at_once(age_seconds, de
 def test_a_refused_launch_fails_the_job_in_ecs_own_words():
     job = after(SITUATIONS["fz"], answered(LaunchRefused("ClientException: No such container")))
 
-    assert job.reason == "the cluster refuses the launch: ClientException: No such container"
-    assert job.pending == (ADMIT,)
+    assert (job.reason, job.pending) == ("the cluster refuses the launch: ClientException: No such container", (ADMIT,))
 
 
 UNKNOWN_PROVIDER = LaunchRefused("InvalidParameterException: capacity provider g5 is odd", is_about_provider=True)
@@ -188,16 +187,20 @@ def test_a_refusal_of_a_capacity_provider_ends_no_job_but_tries_another_offering
 
 
 def test_a_refusal_of_a_capacity_provider_is_waited_for_as_long_as_others():
-    since = {RefusedCall.LAUNCH: Refusal(SOON - timedelta(hours=24), SOON - timedelta(hours=4))}
-    job = after(replace(SITUATIONS["fz"], refusals=since), answered(UNKNOWN_PROVIDER))
-
-    assert job.state is JobState.FAILED
-    assert job.reason.startswith("refused for 24h: the cluster refuses the launch: InvalidParameterException")
+    for hours, started_at, said in ((23.8, None, ""), (24, None, "24h"), (24, SOON, ""), (336, SOON, "336h")):
+        since = {RefusedCall.LAUNCH: Refusal(SOON - timedelta(hours=hours), SOON - timedelta(hours=4))}
+        totals = replace(SITUATIONS["fz"].totals, first_started_at=started_at)
+        entry = decided(replace(SITUATIONS["fz"], refusals=since, totals=totals), answered(UNKNOWN_PROVIDER)).timeline[
+            0
+        ]
+        assert (entry.event, entry.state is JobState.FAILED) == (
+            ("refused for too long", True) if said else ("placement refused", False)
+        )
+        assert entry.detail.startswith(f"refused for {said}: the cluster refuses" if said else "the cluster refuses")
 
 
 def test_a_job_that_is_to_be_cancelled_tries_no_other_offering():
     cancelled = replace(SITUATIONS["fz"], cancel_requested="not needed")
-
     assert after(cancelled, answered(UNKNOWN_PROVIDER)).state is JobState.CANCELLED
 
 
@@ -229,7 +232,6 @@ def test_after_a_refusal_that_was_not_certain_the_next_machine_is_a_probe():
 
 def test_the_probe_that_was_due_before_an_uncertain_placement_was_given_up_is_made_then():
     refused = sent_on_a_machine(SITUATIONS["fz"])
-
     late = SOON + PROBES_AFTER[0] + timedelta(minutes=6)
 
     assert after(refused, PlacementExpired(1, 1), now=late).wake_at == late

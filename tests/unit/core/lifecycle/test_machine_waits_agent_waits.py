@@ -9,9 +9,9 @@ from fakes.builders import make_attempt, make_failed_placement, make_placement
 from relaunch.core.jobs.attempt import Attempt, PlacementState
 from relaunch.core.jobs.effects import ReleaseMachine, RequestLaunch
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.state import JobState, WaitReason
+from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
-from unit.core.lifecycle.steps import SOON, after
+from unit.core.lifecycle.steps import SOON, after, decided
 from unit.core.lifecycle.table_matrix import SITUATIONS, answered
 
 MACHINE = "m-1"
@@ -40,12 +40,13 @@ def current(job: Job) -> Attempt:
 
 
 def test_the_next_try_follows_on_the_same_machine():
-    job = after(on_machine(), NOT_CONNECTED)
+    decision = decided(on_machine(), NOT_CONNECTED)
+    job = decision.job
 
     assert (job.state, job.machine_id) == (JobState.WAITING, MACHINE)
-    assert job.waiting is not None
-    assert (job.waiting.reason, job.waiting.detail) == (WaitReason.MACHINE, "the agent of i-1 is not connected")
-    assert job.waiting.until == SOON + timedelta(seconds=5)
+    until = SOON + timedelta(seconds=5)
+    assert job.waiting == Waiting(WaitReason.MACHINE, SOON, "the agent of i-1 is not connected", until)
+    assert [(each.at, each.event) for each in decision.timeline] == [(SOON, "agent not connected")]
     assert job.pending == (RequestLaunch(5),)
     assert job.wake_at == SOON + timedelta(seconds=5) + LAUNCH_TIMEOUT
     assert (current(job).placement.state, current(job).placement.outcome) == (PlacementState.CLOSED, AWAY)

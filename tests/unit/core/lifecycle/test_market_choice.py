@@ -31,11 +31,14 @@ from relaunch.core.lifecycle.market_choice import (
     narrow,
     with_market_reason,
 )
+from relaunch.core.lifecycle.paces import Pace
 from relaunch.core.market.policies import PolicyName, policy_named
 from relaunch.core.market.published import uniform_progress
 from relaunch.core.market.situation import Action, Choice, Place, Pool, Rule, Situation
+from relaunch.core.selection.expected_cost import WorkAhead
 from relaunch.core.selection.rejection import Rejection
-from relaunch.core.selection.selection import RejectedOffering
+from relaunch.core.selection.selection import RejectedOffering, Selection
+from relaunch.core.selection.speeds import Speed, SpeedBasis
 
 HOUR = timedelta(hours=1)
 SPOT, OTHER_SPOT = make_offering(), make_offering("g6.xlarge", price_usd_per_hour=0.50)
@@ -79,6 +82,7 @@ def test_a_job_on_on_demand_pays_for_its_own_machine_while_it_may_leave(kept_hou
     market = choose_again(job, uniform_progress, measured, (FREE,), NOW + 5 * HOUR)
 
     assert (market.choice.action, market.choice.rule) == (action, rule)
+    assert market == MarketChoice(market.choice, market.situation, NOW + 5 * HOUR, PolicyName.UNIFORM_PROGRESS)
     assert (market.situation.place, market.situation.on_demand_usd_per_hour) == (Place.ON_DEMAND, 1.25)
 
 
@@ -260,6 +264,25 @@ def test_a_job_that_has_to_run_takes_on_demand_or_else_what_there_is():
     without = narrow(replace(ALL, kept=(SPOT, OTHER_SPOT)), market)
     assert without.kept == (SPOT, OTHER_SPOT)
     assert without.market_reason == f"{market.reason}; none is to be had just now, so that it takes what there is"
+
+
+def test_what_is_slower_than_the_pace_is_rejected_beside_what_the_policy_does_not_want():
+    speeds = {"g5.xlarge": 1.0, "g6.xlarge": 0.5}
+    pace = Pace(ON_DEMAND, 1.0, lambda each: Speed(speeds[each.name], 1.0, SpeedBasis.PEAKS))
+    selection = replace(ALL, work=WorkAhead(10 * HOUR, has_checkpoint=True))
+    market = replace(chosen(), pace=pace)
+
+    unwanted = Rejection(market.reason, is_permanent=False, retry_at=market.until)
+    assert narrow(selection, market) == Selection(
+        (SPOT,),
+        (
+            RejectedOffering(ON_DEMAND, "market", unwanted),
+            RejectedOffering(OTHER_SPOT, "market", pace.rejection(OTHER_SPOT)),
+        ),
+        (("any", 3, 3), ("market", 3, 1)),
+        selection.work,
+        market.reason,
+    )
 
 
 def test_a_job_that_waits_takes_nothing_and_says_why_and_until_when():

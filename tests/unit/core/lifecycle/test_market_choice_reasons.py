@@ -36,12 +36,14 @@ of = partial(partial, reason_of)
     [
         (of(Rule.OUTAGE, 0.5), "no spot is to be had, and its limit leaves time to wait; on-demand is "
          "taken from 2026-03-15 15:26 UTC on at the latest; the next look is at 09:56 UTC"),
-        (of(Rule.OUTAGE, None, None), "no spot is to be had, and its limit leaves time to wait"),
+        (of(Rule.OUTAGE, None, None, threshold=math.inf), "no spot is to be had, and its limit leaves time to wait"),
         (of(Rule.NO_ON_DEMAND), "no spot is to be had, and it may not run on on-demand"),
         (of(Rule.BEHIND, value=-0.5), "it is 30m behind even progress to its limit, so that it takes "
          "on-demand"),
         (of(Rule.SPOT_MAY_BE_HAD, spare=-1.0), "spot may be had, and is cheaper; on-demand is taken "
          "from 09:26 UTC on at the latest"),
+        (of(Rule.AHEAD, spare=0.0), "it is 0m ahead of even progress to its limit, and waits for spot; on-demand is "
+         "taken from 09:26 UTC on at the latest"),
         (of(Rule.SPOT_MAY_BE_HAD, on_demand=None), "spot may be had, and is cheaper"),
         (of(Rule.SPOT_MAY_BE_HAD, place=Place.ON_DEMAND), "spot may be had, and is cheaper"),
         (of(Rule.SAFETY_NET, spare=-0.5), "only on-demand instances keep its limit from now on: spot would need "
@@ -62,6 +64,8 @@ EVEN = PolicyName.UNIFORM_PROGRESS
     ("reason", "text"),
     [
         (of(STAYS, value=2.0, threshold=4.5), "does not pay: it has 2h to spare, and a move needs more than "
+         "4h30m"),
+        (of(STAYS, value=4.5, threshold=4.5), "does not pay: it has 4h30m to spare, and a move needs more than "
          "4h30m"),
         (of(STAYS, 3.0, value=2.0, threshold=math.inf), "does not pay: it has 2h to spare, and no time to "
          "spare is enough for a move; if nothing changes, a move may pay from 12:26 UTC on"),

@@ -10,7 +10,8 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.overheads import Overheads
 from relaunch.core.jobs.progress import Progress
 from relaunch.core.lifecycle.market_choice import MarketChoice, choose_return
-from relaunch.core.market.situation import Action, Pool
+from relaunch.core.market.policies import PolicyName
+from relaunch.core.market.situation import Action, Place, Pool, Situation
 from relaunch.core.offerings.offering import OfferingKey
 from unit.core.lifecycle.table_matrix import with_attempt
 
@@ -36,6 +37,25 @@ def chosen(after: timedelta, progress: Progress | None = None, pool: Pool = POOL
 )
 def test_what_is_left_is_what_is_known_or_as_long_as_it_has_run(after, progress, left):
     assert chosen(after, progress).situation.work_left == left
+
+
+def test_the_situation_of_a_job_without_a_limit_has_no_time_that_is_left():
+    market = chosen(3 * HOUR, definition=replace(JOB.definition, policy=PolicyName.GREEDY))
+
+    situation = Situation(
+        place=Place.ON_DEMAND,
+        work_done=3.0,
+        work_left=3.0,
+        elapsed=3.0,
+        time_left=None,
+        overhead=0.1,
+        on_demand_usd_per_hour=1.0,
+        pools=(POOL,),
+        retry_interval=pytest.approx(1 / 6),
+        unsaved=0.1,
+        between_checkpoints=0.5,
+    )
+    assert market == MarketChoice(market.choice, situation, NOW + 3 * HOUR, PolicyName.GREEDY)
 
 
 def test_it_says_why_it_goes_and_why_it_stays_and_when_that_is_looked_at_again():

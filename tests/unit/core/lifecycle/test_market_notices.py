@@ -137,7 +137,7 @@ def test_what_a_job_waits_for_is_the_spot_that_its_policy_or_a_refusal_keeps_it_
 
     awaited = with_awaited(waiting)
 
-    assert (awaited.kept, awaited.rejected) == ((SPOT, OTHER), (NOT_NOW, NEVER))
+    assert awaited == replace(waiting, kept=(SPOT, OTHER), rejected=(NOT_NOW, NEVER))
 
 
 def test_a_selection_of_what_can_be_had_is_as_it_is():

@@ -6,14 +6,14 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import NOW, make_definition
-from relaunch.core.jobs.effects import ReleaseMachine
+from relaunch.core.jobs.effects import ReleaseMachine, RememberCapacity
 from relaunch.core.jobs.job import Job, Totals
 from relaunch.core.jobs.state import JobState, RefusedCall, WaitReason
 from relaunch.core.launches.launch import LaunchRefused, TaskPlaced
 from relaunch.core.lifecycle.events import CheckpointsUnreadable, LaunchNotGranted, MachineLost, TimePassed
 from relaunch.core.lifecycle.refusal_waits import MACHINE_KEPT, Refusal, next_try
-from relaunch.core.lifecycle.restart_policy import useless_for_all
 from relaunch.core.machines.machine import Consequence
+from relaunch.core.offerings.capacity_memory import placement_scope
 from unit.core.lifecycle.steps import ADMIT, after, chosen, decided
 from unit.core.lifecycle.table_matrix import SITUATIONS, SOON, answered
 
@@ -134,7 +134,8 @@ class TestARefusedLaunch:
         released = decided(again, answered(REFUSED), now=NOW + MACHINE_KEPT)
         assert (released.job.machine_id, released.job.has_slot, released.release_slot) == ("", False, True)
         reason = f"the cluster refuses the launch: {DENIED}"
-        told = useless_for_all(again, "m-0", reason, NOW + MACHINE_KEPT)
+        at = NOW + MACHINE_KEPT
+        told = RememberCapacity(placement_scope(again.revision.arn), reason, at, at, machine_id="m-0")
         assert released.job.pending == (ReleaseMachine("m-0", reason, is_unusable=False, is_unused=True), told, ADMIT)
 
     def test_a_launch_that_needs_no_machine_leaves_its_slot_to_others_at_once(self):
@@ -187,12 +188,22 @@ class TestARefusedLaunch:
 
         assert after(job, TimePassed(), now=NOW + 9 * DAY).state is JobState.WAITING
 
+    def test_one_that_an_earlier_release_kept_is_not_replaced_for_a_quarter_of_an_hour(self):
+        kept = replace(SITUATIONS["wk"], machine_id="m-0", definition=NO_DEADLINE)
+
+        job = after(kept, MachineLost("m-0", Consequence.NEXT, "EC2 will interrupt it"))
+
+        assert (kept.refusals, job.waiting.until) == ({}, SOON + 15 * MINUTE)
+
     def test_a_kept_machine_that_is_lost_is_not_replaced_before_the_first_probe(self):
         kept = after(launching(machine_id="m-0"), answered(REFUSED), now=NOW)
+        older = {RefusedCall.CHECKPOINT: Refusal(NOW - HOUR, NOW - HOUR)}
+        kept = replace(kept, refusals={**kept.refusals, **older})
 
         job = after(kept, MachineLost("m-0", Consequence.NEXT, "EC2 will interrupt it"), now=NOW + MINUTE)
 
-        assert (job.machine_id, job.has_slot, job.waiting.until) == ("", False, NOW + 15 * MINUTE)
+        assert (job.machine_id, job.has_slot, job.machines.useless_at) == ("", False, (NOW + MINUTE,))
+        assert job.waiting == replace(kept.waiting, until=NOW + 15 * MINUTE)
         assert [type(each) for each in job.pending] == [ReleaseMachine, type(ADMIT)]
 
 

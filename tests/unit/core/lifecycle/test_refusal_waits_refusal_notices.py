@@ -21,6 +21,10 @@ ACCOUNT = "arn:aws:sts::111122223333:assumed-role/relaunch-LaunchAttemptRole-1A2
             "see what took it away",
         ),
         (
+            "User: ada is not authorized to perform: s3:GetObject on resource: arn:aws:s3:::MAX.",
+            "grant ada s3:GetObject on arn:aws:s3:::MAX: template.yaml does, so deploy again or see what took it away",
+        ),
+        (
             "User: arn:aws:iam::111122223333:user/ada is not authorized to perform: ecs:RunTask",
             "grant arn:aws:iam::111122223333:user/ada ecs:RunTask: template.yaml does, so deploy again or see what "
             "took it away",

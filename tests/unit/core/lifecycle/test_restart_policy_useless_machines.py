@@ -67,7 +67,9 @@ def test_six_in_a_day_hold_a_job_back_whatever_ran_in_between():
 
     assert job.machines.failed == 1
     assert (job.waiting.reason, job.waiting.until) == (WaitReason.REFUSED, NOW + timedelta(hours=24))
-    assert "6 machines within 24 hours never ran its task" in describe_bound(job)
+    assert describe_bound(job) == (
+        "6 machines within 24 hours never ran its task; another one is requested after 2026-03-15 09:26 UTC"
+    )
     assert next_machine_at(job, NOW + timedelta(hours=25)) == NOW + timedelta(hours=25)
 
 

@@ -7,9 +7,11 @@ import pytest
 from fakes.builders import NOW, make_definition, make_job, make_running_attempt
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, PurchasePolicy
 from relaunch.core.definitions.targets import Target
+from relaunch.core.jobs.groups import GroupPlace
 from relaunch.core.jobs.job import FailedStart
 from relaunch.core.jobs.state import Refusal, RefusedCall, Waiting, WaitReason
 from relaunch.core.lifecycle.explanation import Explanation, explain
+from relaunch.core.lifecycle.groups import slot_of
 from relaunch.core.lifecycle.long_waits import QUEUE_LIMIT, START_LIMIT
 
 LATER = NOW + timedelta(minutes=5)
@@ -62,6 +64,8 @@ NARROW = make_definition(
     max_price_usd_per_hour=0.5,
 )
 
+IN_GROUP = make_job(group=GroupPlace("gpu"))
+
 WAITS = {
     "launch": (waiting_job(WaitReason.LAUNCH), "its launch: a message in the attempts queue", LAUNCHED, ()),
     "image": (
@@ -87,6 +91,19 @@ WAITS = {
         "a free slot: 50 jobs run",
         "when a job of any definition ends, the one that waits longest is launched; it is looked at again anyway",
         (PS, "raise the stack's MaxRunningJobs"),
+    ),
+    "slot-that-is-not-said": (
+        waiting_job(WaitReason.SLOT, "5 jobs run"),
+        "a free slot: 5 jobs run",
+        "when a job of definition resnet ends, the one that waits longest is launched; it is looked at again anyway",
+        (PS, f"raise max_running_jobs, which is 5: {AGAIN}"),
+    ),
+    "group": (
+        waiting_job(WaitReason.SLOT, "resnet-1 runs", slot_of(IN_GROUP), group=IN_GROUP.group),
+        "its concurrency group: resnet-1 runs",
+        "it is launched when that job has ended, unless a newer job of the group is accepted, which replaces it; it is "
+        "looked at again anyway",
+        ("cancel that job; with concurrency.cancel_in_progress in the definition the next newer job would do so",),
     ),
     "capacity": (
         waiting_job(WaitReason.CAPACITY, "nothing is to be had"),
@@ -238,7 +255,13 @@ def test_a_wait_that_was_not_written_down_is_for_the_launch_since_the_job_is_in_
     assert explanation == Explanation("its launch: a message in the attempts queue", LATER, LAUNCHED, LATER)
 
 
-@pytest.mark.parametrize("reason", [WaitReason.CAPACITY, WaitReason.PRICE, WaitReason.BACKOFF, WaitReason.CHECKPOINT])
+@pytest.mark.parametrize(
+    "reason",
+    [
+        *(WaitReason.CAPACITY, WaitReason.PRICE, WaitReason.BACKOFF, WaitReason.CHECKPOINT, WaitReason.REFUSED),
+        *(WaitReason.MARKET, WaitReason.MACHINE),
+    ],
+)
 def test_a_wait_without_an_end_of_its_own_is_looked_at_when_the_job_wakes(reason):
     first, second = NOW + timedelta(minutes=1), NOW + timedelta(minutes=2)
 

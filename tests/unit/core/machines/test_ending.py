@@ -9,7 +9,7 @@ import pytest
 from fakes.builders import NOW
 from fakes.machines import INSTANCE, NODE, fleet_request, machine, override
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.machines.decision import MachineTotals
+from relaunch.core.machines.decision import MachineTotals, ignore
 from relaunch.core.machines.ending import (
     ENDING_LIMIT,
     ENDING_LOOK,
@@ -28,7 +28,15 @@ from relaunch.core.machines.events import (
     MachineWarned,
 )
 from relaunch.core.machines.limits import MachineLimits
-from relaunch.core.machines.machine import AdmitJobs, DeregisterNode, Machine, MachineState, TellJobs, TerminateInstance
+from relaunch.core.machines.machine import (
+    AdmitJobs,
+    DeregisterNode,
+    Machine,
+    MachineState,
+    MachineTimelineEntry,
+    TellJobs,
+    TerminateInstance,
+)
 from relaunch.core.machines.table import decide
 
 LIMITS = MachineLimits()
@@ -78,10 +86,10 @@ def test_a_refused_termination_is_noted_once_and_what_was_pending_stays_so():
     repeated = decide(after, seen(InstanceState.RUNNING), NOW, LIMITS).machine
 
     assert after.is_alert
-    assert (after.timeline[-1].event, after.timeline[-1].detail) == (NOT_TERMINATED, after.reason)
-    assert INSTANCE in after.reason
+    assert after.reason == (f"EC2 refuses to terminate {INSTANCE}, which lives: check its tags, and the role that asks")
+    assert after.timeline == (MachineTimelineEntry(NOW, MachineState.ENDING, NOT_TERMINATED, after.reason),)
     assert (after.state, after.wake_at, after.pending) == (ending.state, ending.wake_at, ending.pending)
-    assert termination_refused(repeated, NOW).is_ignored
+    assert termination_refused(repeated, NOW) == ignore(repeated, "the refusal is known")
     late = decide(after, seen(InstanceState.RUNNING), NOW + ENDING_LIMIT, LIMITS).machine
     assert late.timeline == after.timeline
     assert termination_refused(late, NOW + TOLD_EVERY).machine.told_at == NOW + TOLD_EVERY
@@ -97,7 +105,7 @@ def test_a_refused_termination_is_noted_once_and_what_was_pending_stays_so():
     ],
 )
 def test_somebody_is_told_every_hour_of_an_instance_that_ec2_does_not_end(event, words, effects):
-    ending = machine(MachineState.ENDING, state_since=NOW)
+    ending = machine(MachineState.ENDING, state_since=NOW, created_at=NOW - ENDING_LIMIT)
 
     early = decide(ending, event, NOW + ENDING_LIMIT - ENDING_LOOK, LIMITS).machine
     assert (early.timeline, early.is_alert, early.pending) == (ending.timeline, False, effects)
@@ -125,7 +133,7 @@ def test_an_instance_that_ec2_does_not_know_is_gone_when_it_was_unknown_twice_wi
     late = decide(first.machine, InstanceMissing(), NOW + MISSING_GRACE, LIMITS)
 
     assert (first.machine.unseen_since, first.added) == (NOW, MachineTotals())
-    assert soon.is_ignored
+    assert soon == ignore(first.machine, "not known to EC2 for less than the grace period")
     assert late.machine.state is MachineState.GONE
     assert late.added == MachineTotals(-1, -500_000)
 
@@ -147,8 +155,10 @@ def test_a_spot_machine_that_is_interrupted_within_its_first_hour_is_left_to_ec2
 
     assert (ending.state, ending.pending, ending.claims) == (MachineState.ENDING, (), ())
     assert ending.wake_at == early.wake_at == NOW + timedelta(minutes=3)
-    assert "left to EC2" in ending.reason
+    assert ending.reason == "resnet-1; left to EC2"
     assert early.pending == ()
+    late = warned(NOW + timedelta(minutes=57), created_at=NOW - timedelta(minutes=5))
+    assert late.left_until == NOW + timedelta(minutes=60)
     assert gone.state is MachineState.GONE
 
 

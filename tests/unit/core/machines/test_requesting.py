@@ -25,7 +25,10 @@ from relaunch.core.machines.machine import (
     AdmitJobs,
     AskFleet,
     Consequence,
+    Holding,
+    Machine,
     MachineState,
+    MachineTimelineEntry,
     RememberFailures,
     RememberLaunch,
     TellJobs,
@@ -54,15 +57,32 @@ LAUNCHED = FleetAnswered(InstanceLaunched(INSTANCE, offering()))
 def test_a_new_machine_takes_its_place_at_the_highest_price_that_it_may_cost():
     limits = MachineTotals(20, 10_000_000)
 
-    decision = request_machine("m-1", fleet_request(), claim(), NOW, limits)
+    decision = request_machine(
+        *("m-1", fleet_request(), claim(), NOW, limits),
+        family="trainer",
+        beside_usd_per_hour=0.02,
+        on_demand={"g5.xlarge": 1.006},
+    )
 
-    assert decision.added == MachineTotals(1, 500_000)
-    assert decision.limits == limits
-    created = decision.machine
-    assert (created.state, created.version, created.claims) == (MachineState.REQUESTED, 0, (claim(),))
-    assert created.pending == (AskFleet(),)
-    assert created.wake_at == NOW + ASK_TIMEOUT
-    assert created.timeline[0].detail == "spot g5.xlarge, g6.xlarge in us-east-1a, us-east-1b"
+    assert (decision.added, decision.limits) == (MachineTotals(1, 500_000), limits)
+    assert [each.starting for each in decision.starts] == [{"m-1": NOW}] * 2
+    assert decision.machine == Machine(
+        *("m-1", fleet_request(), NOW, MachineState.REQUESTED, NOW, NOW + ASK_TIMEOUT, (claim(),)),
+        usd_per_hour=0.5,
+        family="trainer",
+        beside_usd_per_hour=0.02,
+        on_demand={"g5.xlarge": 1.006},
+        holdings=(Holding(NOW, {"resnet-1": 1.0}),),
+        pending=(AskFleet(),),
+        timeline=(
+            MachineTimelineEntry(
+                NOW,
+                MachineState.REQUESTED,
+                "requested",
+                "spot g5.xlarge, g6.xlarge in us-east-1a, us-east-1b",
+            ),
+        ),
+    )
 
 
 def test_the_identity_of_a_request_is_always_the_same():
@@ -264,7 +284,7 @@ def test_an_instance_that_is_seen_after_its_end_keeps_the_time_of_its_launch():
 
 
 def test_what_was_not_launched_cannot_be_counted():
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=r"no instance was launched: FleetDeferred\(reason='Rate'\)"):
         launched_after_all(machine(), FleetAnswered(FleetDeferred("Rate")), NOW, LIMITS)
 
 

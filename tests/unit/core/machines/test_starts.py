@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from fakes.builders import NOW, make_offering
+from fakes.builders import NOW, make_instance_type, make_offering
 from fakes.machines import machine, offering
 from relaunch.core.machines.machine import Machine, MachineState
 from relaunch.core.machines.starts import (
@@ -25,7 +25,7 @@ from relaunch.core.machines.starts import (
     started,
 )
 from relaunch.core.offerings.capacity_memory import image_scope, placement_scope
-from relaunch.core.offerings.instance_types import AmiKind
+from relaunch.core.offerings.instance_types import AWS_NEURON, AmiKind
 
 IMAGE, FAMILY, POOL = image_scope(AmiKind.GPU), placement_scope("trainer"), offering()
 MINUTE = timedelta(minutes=1)
@@ -207,6 +207,12 @@ class TestStartable:
 
         assert kept == [self.provider]
         assert limit == find_limit(starts(AT_ONCE), NOW)
+
+    def test_neuron_devices_need_another_image(self):
+        trainium = make_instance_type("trn1.32xlarge", accelerator_manufacturer=AWS_NEURON, neuron_devices=16)
+        neuron = make_offering(trainium, is_own_machine=True)
+
+        assert startable((neuron,), "trainer", {IMAGE: starts(AT_ONCE)}, NOW) == ([neuron], None)
 
     def test_a_machine_that_starts_is_waited_for_rather_than_a_day(self):
         spent, busy = starts(0, MOST_USELESS, self.own.key), starts(1, 1, self.other.key)

@@ -10,12 +10,28 @@ from fakes.machines import INSTANCE, claim, fleet_request, machine, offering, ov
 from relaunch.core.machines.ending import MISSING_GRACE
 from relaunch.core.machines.events import InstanceObservation, InstanceSeen, InstanceState
 from relaunch.core.machines.limits import MachineLimits
-from relaunch.core.machines.machine import Machine, MachineState, MachineTimelineEntry, RememberFailures, Resources
+from relaunch.core.machines.machine import (
+    ForgetUnready,
+    Machine,
+    MachineState,
+    MachineTimelineEntry,
+    RememberFailures,
+    Resources,
+)
+from relaunch.core.machines.refusals import POOL_AVOIDED
 from relaunch.core.machines.settings import JOB_TAG
-from relaunch.core.machines.starts import CLAIMED, RELEASED, RELEASED_UNUSED, remember_unready, usd_for_nothing
+from relaunch.core.machines.starts import (
+    CLAIMED,
+    RELEASED,
+    RELEASED_UNUSED,
+    forget_unready,
+    remember_unready,
+    usd_for_nothing,
+)
 from relaunch.core.machines.table import decide
 from relaunch.core.offerings.capacity_memory import image_scope
 from relaunch.core.offerings.instance_types import AmiKind
+from relaunch.core.offerings.offering import CapacityFailure
 
 LAUNCH_ERROR = "Client.InternalError: Client error on launch"
 
@@ -91,13 +107,28 @@ def test_one_that_was_ready_or_warned_shuts_nothing(before: Machine):
 def test_neuron_machines_have_an_image_of_their_own():
     request = fleet_request(override("trn1.32xlarge", capacity=Resources(131_072, 490_000, 0, 16)))
 
-    (remembered,) = remember_unready(machine(MachineState.STARTING, request=request), "late", NOW)
-
-    assert remembered.failures[1].offering == image_scope(AmiKind.NEURON)
+    assert remember_unready(machine(MachineState.STARTING, request=request), "late", NOW) == (
+        RememberFailures(
+            (
+                CapacityFailure(offering("trn1.32xlarge"), "late", NOW, NOW + POOL_AVOIDED, is_unready=True),
+                CapacityFailure(
+                    image_scope(AmiKind.NEURON),
+                    "machines of the stack do not become ready, lastly: late",
+                    NOW,
+                    NOW,
+                    is_unready=True,
+                    machine_id="m-1",
+                ),
+            )
+        ),
+    )
 
 
 def test_one_whose_offering_is_not_known_teaches_nothing():
-    assert remember_unready(machine(MachineState.STARTING, offering=None), "late", NOW) == ()
+    unknown = machine(MachineState.STARTING, offering=None)
+
+    assert remember_unready(unknown, "late", NOW) == ()
+    assert forget_unready(unknown, NOW) == (ForgetUnready((image_scope(AmiKind.GPU),), NOW),)
 
 
 OWN = fleet_request(tags={JOB_TAG: "resnet-1"})
@@ -118,12 +149,17 @@ def test_it_pays_until_the_instance_began_to_end_and_never_less_than_nothing():
 
 def entry(minutes: float, event: str, job_id: str) -> MachineTimelineEntry:
     """Return an entry of a machine's timeline, so long after its launch."""
-    return MachineTimelineEntry(NOW + timedelta(minutes=minutes), MachineState.READY, event, f"{job_id}; said so")
+    return MachineTimelineEntry(
+        NOW + timedelta(minutes=minutes), MachineState.READY, event, f"{job_id}; said so; twice"
+    )
 
 
 def test_what_it_pays_ends_with_its_release_and_is_the_same_whenever_it_is_asked_again():
     released = machine(
-        MachineState.READY, request=OWN, usd_per_hour=0.6, timeline=(entry(2, RELEASED_UNUSED, "resnet-1"),)
+        MachineState.READY,
+        request=OWN,
+        usd_per_hour=0.6,
+        timeline=(entry(2, RELEASED_UNUSED, "resnet-1"), entry(3, CLAIMED, "bert-2")),
     )
 
     for minutes in (2, 30):
@@ -166,6 +202,10 @@ def test_whoever_else_claimed_a_machine_without_a_task_there_changes_nothing(fie
         pytest.param({"request": fleet_request(tags={JOB_TAG: "bert-2"})}, id="requested for another job"),
         pytest.param({"claims": (claim(), claim("bert-2")), "registered_at": NOW}, id="another job uses it"),
         pytest.param({"timeline": (entry(1, RELEASED, "bert-2"),)}, id="it was used before"),
+        pytest.param(
+            {"claims": (claim("bert-2"),), "timeline": (entry(1, RELEASED_UNUSED, "resnet-1"),)},
+            id="another job stays",
+        ),
         pytest.param({"left_until": NOW + timedelta(minutes=3)}, id="EC2 is to interrupt it in its first hour"),
     ],
 )

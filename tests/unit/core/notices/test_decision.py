@@ -12,7 +12,7 @@ from relaunch.core.jobs.changes import ChangedPart
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.change_events import EventProgress, JobStateChange
 from relaunch.core.notices.decision import KEPT, WINDOW, Decision, GiveUp, Later, Send, after, decide
-from relaunch.core.notices.notice import Interruption, Subscription
+from relaunch.core.notices.notice import Interruption, Notice, Subscription
 from relaunch.core.notices.record import MAX_INTERRUPTIONS, NoticeRecord
 
 ALL = Subscription(name="all", kinds=frozenset(NoticeKind))
@@ -83,11 +83,31 @@ def test_a_receiver_gets_the_kinds_that_it_wants_alone() -> None:
 def test_an_event_that_comes_again_or_late_is_nothing() -> None:
     first = decide(ended(5), ALL, EMPTY, LATER)
     assert isinstance(first.step, Send)
-    record = after(first.step.notice, first.record, LATER, "1.2")
+    record = after(first.step.notice, first.record.claimed(LATER), LATER, "1.2")
 
+    assert record == replace(first.record, said=5, thread="1.2")
     assert decide(ended(5), ALL, record, LATER).step is None
     assert decide(started(3), ALL, record, LATER).step is None
-    assert record.thread == "1.2"
+
+
+@pytest.mark.parametrize(
+    ("event", "said_between_at"),
+    [
+        (started(), None),
+        (make_event(3, state=JobState.RUNNING, state_before=JobState.LAUNCHING), None),
+        (started(attempt=2), LATER),
+        (interrupted(3), LATER),
+        (make_event(3, state=JobState.SUCCEEDED, state_before=JobState.RUNNING, attempt=2), None),
+    ],
+    ids=["started", "started, of an unknown attempt", "runs again", "interrupted", "ended"],
+)
+def test_a_window_begins_with_what_comes_between_the_first_start_and_the_end(
+    event: JobStateChange, said_between_at: datetime | None
+) -> None:
+    first = decide(event, ALL, EMPTY, LATER)
+    assert isinstance(first.step, Send)
+
+    assert after(first.step.notice, first.record, LATER).said_between_at == said_between_at
 
 
 def test_what_waits_to_be_sent_gives_way_to_what_is_newer() -> None:
@@ -127,9 +147,18 @@ def test_the_end_says_how_often_the_job_was_interrupted_though_nothing_of_it_was
     record = decide(interrupted(8), DEFAULT, record, LATER).record
     end = decide(ended(9), DEFAULT, record, LATER)
 
-    assert isinstance(end.step, Send)
-    assert end.step.notice.all_interruptions == 2
-    assert end.step.notice.first_at == interrupted(4).time
+    both = tuple(Interruption(each.sequence, each.time) for each in (interrupted(4), interrupted(8)))
+    event = ended(9)
+    assert end.step == Send(
+        Notice(
+            kind=NoticeKind.FINISHED,
+            event=event,
+            interruptions=both,
+            all_interruptions=2,
+            reason="reason 9",
+            first_at=both[0].at,
+        )
+    )
 
 
 def test_an_interruption_that_comes_late_and_twice_is_counted_once() -> None:
@@ -183,10 +212,12 @@ class TestWaits:
         record = decide(why, DEFAULT, early.record, why.time).record
         decision = decide(created, DEFAULT, record, due)
 
-        assert sent(decision) is NoticeKind.WAITS_TOO_LONG
-        assert isinstance(decision.step, Send)
-        assert decision.step.notice.reason == "no capacity"
-        said = after(decision.step.notice, decision.record, due, "1.2")
+        kind = NoticeKind.WAITS_TOO_LONG
+        too_long = Notice(kind=kind, event=created, reason="no capacity", first_at=created.time)
+        assert decision.step == decide(created, DEFAULT, record, due + KEPT).step == Send(too_long)
+        assert decide(created, DEFAULT, record, due + KEPT + timedelta(seconds=1)).step == GiveUp(too_long)
+        said = after(too_long, decision.record.claimed(due), due, "1.2")
+        assert said == replace(decision.record, wait_said=1, thread="1.2")
         assert decide(created, DEFAULT, said, due).step is None
         assert sent(decide(ended(5), DEFAULT, said, due)) is NoticeKind.FINISHED
 
@@ -211,7 +242,13 @@ class TestWaits:
         assert isinstance(first.step, Send)
         record = after(first.step.notice, first.record, event.time)
 
+        assert record.settled == 7, "it ran before"
         assert decide(event, DEFAULT, record, event.time).step == Later(event.time + DEFAULT.waits_after)
+
+    def test_one_whose_launch_was_refused_has_waited_since_it_was_created(self) -> None:
+        refused = make_event(4, state_before=JobState.LAUNCHING)
+
+        assert decide(refused, DEFAULT, EMPTY, refused.time + 2 * DEFAULT.waits_after).step is None
 
     def test_a_receiver_that_does_not_want_it_does_not_get_it(self) -> None:
         without = replace(DEFAULT, kinds=frozenset({NoticeKind.FAILED}))

@@ -73,6 +73,8 @@ def test_requests_of_more_than_an_hour_ago_are_not_kept() -> None:
 def test_a_limit_that_names_a_time_is_kept_to() -> None:
     budget = StatusBudget().limited_at(NOW, NOW + 10 * MINUTE)
 
+    assert budget == StatusBudget(limited=1, closed_until=NOW + 10 * MINUTE)
+    assert StatusBudget().limited_at(NOW, NOW + LONGEST_LIMIT).closed_until == NOW + LONGEST_LIMIT
     assert budget.free_at(NOW, is_end=True) == NOW + 10 * MINUTE
     assert budget.free_at(NOW + 11 * MINUTE, is_end=True) == NOW + 11 * MINUTE
 
@@ -104,6 +106,16 @@ def test_while_half_of_it_is_used_a_state_is_held_that_may_soon_be_another_one()
     assert hold_until(budget, CHANGE, NOW, is_end=False) == NOW + SETTLING + spread(CHANGE.job_id)
     assert hold_until(budget, CHANGE, NOW + SETTLING, is_end=False) is None
     assert hold_until(budget, CHANGE, NOW, is_end=True) is None
+    assert (
+        hold_until(
+            used(MIDDLES_PER_HOUR // 2 - 1, NOW - timedelta(minutes=30), timedelta(seconds=10)),
+            CHANGE,
+            NOW,
+            is_end=False,
+        )
+        is None
+    )
+    assert hold_until(used(MIDDLES_PER_MINUTE), CHANGE, NOW, is_end=True) is None
 
 
 @pytest.mark.parametrize(("is_end", "longest"), [(True, LONGEST_END_HOLD), (False, LONGEST_HOLD)])
@@ -113,6 +125,11 @@ def test_who_has_waited_for_long_looks_again_later(is_end: bool, longest: timede
     waiting = replace(CHANGE, time=NOW - timedelta(hours=5))
 
     assert hold_until(budget, CHANGE, NOW, is_end=is_end) == free_at + spread(CHANGE.job_id)
+    recent = replace(CHANGE, time=NOW - 2 * longest / 3)
+    much = used(PER_MINUTE, NOW - MINUTE)
+    assert hold_until(much, recent, NOW, is_end=is_end) == max(
+        much.free_at(NOW, is_end=is_end), NOW + longest / 3
+    ) + spread(CHANGE.job_id)
     assert hold_until(budget, waiting, NOW, is_end=is_end) == NOW + longest + spread(CHANGE.job_id)
 
 

@@ -1,6 +1,6 @@
 from datetime import UTC, datetime, timedelta
 
-from relaunch.core.notices.status_report import MAX_PROBLEMS, StatusReport
+from relaunch.core.notices.status_report import MAX_PROBLEMS, StatusProblem, StatusReport
 
 NOW = datetime(2026, 11, 3, 12, 0, tzinfo=UTC)
 EXPIRES = datetime(2027, 1, 31, 9, 0, tzinfo=UTC)
@@ -11,6 +11,9 @@ def test_a_problem_is_said_once_a_day() -> None:
     report = StatusReport().with_problem("acme/vision", "HTTP 403", NOW)
 
     assert report.is_said("acme/vision", "HTTP 403", NOW + 23 * HOUR)
+    assert report.with_problem("acme/vision", "HTTP 403", NOW + 23 * HOUR) == report
+    again = report.with_problem("acme/vision", "HTTP 403", NOW + 24 * HOUR)
+    assert again.problems["acme/vision"].said_at == NOW + 24 * HOUR
     assert not report.is_said("acme/vision", "HTTP 403", NOW + 24 * HOUR)
     assert not report.is_said("acme/vision", "HTTP 422", NOW)
     assert not report.is_said("acme/speech", "HTTP 403", NOW)
@@ -19,19 +22,19 @@ def test_a_problem_is_said_once_a_day() -> None:
 def test_the_newest_problems_are_kept() -> None:
     report = StatusReport()
     for number in range(MAX_PROBLEMS + 1):
-        report = report.with_problem(f"acme/{number}", "HTTP 403", NOW + number * HOUR)
+        report = report.with_problem(f"acme/{99 - number}", "HTTP 403", NOW + number * HOUR)
 
-    assert set(report.problems) == {f"acme/{number}" for number in range(1, MAX_PROBLEMS + 1)}
+    assert set(report.problems) == {f"acme/{99 - number}" for number in range(1, MAX_PROBLEMS + 1)}
 
 
 def test_a_status_that_is_taken_ends_the_problem_of_its_repository() -> None:
-    report = StatusReport(taken_at=NOW).with_problem("acme/vision", "HTTP 403", NOW)
+    report = StatusReport(taken_at=NOW, late_said_at=NOW - HOUR).with_problem("acme/vision", "HTTP 403", NOW)
     report = report.with_problem("acme/speech", "HTTP 403", NOW)
 
     after = report.after_taken("acme/vision", NOW, EXPIRES)
 
-    assert set(after.problems) == {"acme/speech"}
-    assert (after.taken_at, after.taken_by, after.token_expires_at) == (NOW, "acme/vision", EXPIRES)
+    kept = {"acme/speech": StatusProblem("HTTP 403", NOW)}
+    assert after == StatusReport(NOW, "acme/vision", EXPIRES, kept, NOW - HOUR)
 
 
 def test_taken_statuses_are_noted_once_an_hour_and_where_the_token_is_another_one() -> None:

@@ -1,3 +1,4 @@
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -9,6 +10,7 @@ INSTANCE: dict[str, Value] = {
     "attribute:ecs.availability-zone": "us-east-1a",
     "attribute:stack": "prod",
     "attribute:cards": "4",
+    "attribute:share": "0.10",
     "agentConnected": True,
     "agentVersion": "1.105.1",
     "ec2InstanceId": "i-0abc",
@@ -43,6 +45,7 @@ def holds(text: str) -> bool | None:
         "attribute:nothing not_exists",
         "attribute:nothing != anything",
         "attribute:cards > 3",
+        "attribute:share < 0.9",
         "attribute:cards less_than_equal 4",
         "runningTasksCount >= 2",
         "runningTasksCount < 3",
@@ -135,6 +138,20 @@ def test_what_is_not_in_the_language_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("attribute:a in g5.xlarge", "expected '[', found 'g5.xlarge'"),
+        ("attribute:a in [x", "expected ']', found 'nothing'"),
+        ("attribute:a == 1 attribute:long-name-of-it == 2", "expected the end, found 'attribute:long-name'"),
+        ("registeredAt > today", "not a date or time like 2018-06-18 or 2018-06-18T22:28:28Z: 'today'"),
+    ],
+)
+def test_a_refusal_says_what_is_expected(text: str, problem: str) -> None:
+    with pytest.raises(ExpressionError, match=f"^{re.escape(problem)}$"):
+        parse_expression(text)
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("attribute:zone == us-east-1a", None),
@@ -155,7 +172,17 @@ def test_what_depends_on_an_unknown_value_is_unknown(text: str, expected: bool |
 
 
 @pytest.mark.parametrize(
-    "pattern", ["g5.*", "p3\\..*", "(g4dn|g5)[.]x?large", "g[4-6]\\w{1,3}", "(?:p4|p5).+", "^g5.*$"]
+    "pattern",
+    [
+        "g5.*",
+        "p3\\..*",
+        "(g4dn|g5)[.]x?large",
+        "g[4-6]\\w{1,3}",
+        "(?:p4|p5).+",
+        "^g5.*$",
+        "a*b+c?d{2}",
+        "(?:a|b)c*d*e*f*",
+    ],
 )
 def test_usual_patterns_mean_the_same_in_java(pattern: str) -> None:
     assert parse_expression(f"attribute:a =~ {pattern}").is_portable

@@ -7,7 +7,18 @@ import botocore.session
 import pytest
 from botocore.model import Shape
 
-from relaunch.core.task_definitions.member import WITH_REFUSED, Member, Unchanged, Verdict, find_values
+from relaunch.core.task_definitions.member import (
+    WITH_REFUSED,
+    Member,
+    Unchanged,
+    Verdict,
+    find_values,
+    harmless,
+    is_given,
+    read,
+    refused,
+    warned,
+)
 from relaunch.core.task_definitions.verdicts import (
     MEMBERS,
     find_refusals,
@@ -43,6 +54,15 @@ def test_every_member_of_register_task_definition_has_one_verdict() -> None:
 
     assert sorted(counts) == sorted(leaves(model.input_shape))
     assert [path for path, count in counts.items() if count > 1] == []
+
+
+def test_members_with_the_same_verdict_are_listed_together() -> None:
+    unchanged = Unchanged("placement", "end", "exit code")
+
+    assert read("why", "cpu", "memory") == (Member("cpu", Verdict.READ, "why"), Member("memory", Verdict.READ, "why"))
+    assert harmless(unchanged, "why", "tags") == (Member("tags", Verdict.HARMLESS, "why", unchanged=unchanged),)
+    assert refused("why", is_given, "gpu") == (Member("gpu", Verdict.REFUSED, "why", is_given),)
+    assert warned("why", is_given, "user") == (Member("user", Verdict.WARNED, "why", is_given),)
 
 
 def test_every_verdict_says_why_and_what_it_applies_to() -> None:

@@ -58,7 +58,12 @@ ROWS = make_rows(
 
 
 def test_a_row_has_the_states_of_its_codes():
-    assert ROWS[3] == Row(frozenset(Door), Pull, always, open_it, frozenset({Door.OPEN}))
+    assert make_rows(
+        {"O": Door.OPEN, "S": Door.SHUT}, ("OS", Pull, always, open_it, "O"), ("O", Push, always, shut, "")
+    ) == (
+        Row(frozenset(Door), Pull, always, open_it, frozenset({Door.OPEN})),
+        Row(frozenset({Door.OPEN}), Push, always, shut, frozenset()),
+    )
 
 
 @pytest.mark.parametrize(

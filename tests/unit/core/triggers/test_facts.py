@@ -2,7 +2,9 @@ from dataclasses import replace
 
 import pytest
 
+from relaunch.core.jobs.trigger_facts import TriggerFacts
 from relaunch.core.triggers.events import (
+    BusEvent,
     DirectRequest,
     Package,
     Push,
@@ -31,6 +33,8 @@ ROLE = "arn:aws:sts::111122223333:assumed-role/ci/github-42"
         (Package(**ORIGIN, action="published", package="trainer", tag="v3"), "package trainer:v3"),
         (UPLOAD, "upload a b.manifest"),
         (replace(UPLOAD, key="images/"), "upload images/"),
+        (replace(UPLOAD, key="images/2026/cats.jpg"), "upload cats.jpg"),
+        (BusEvent("eb:1", "k", "1", "com.acme", "Features Ready"), "event Features Ready"),
         (IMAGE, f"image trainer:{SHA}"),
         (DirectRequest("api:1", "resnet", caller=ROLE), "github-42"),
         (DirectRequest("api:1", "resnet", caller="arn:aws:iam::111122223333:root"), "root"),
@@ -40,3 +44,15 @@ ROLE = "arn:aws:sts::111122223333:assumed-role/ci/github-42"
 )
 def test_what_started_a_job_has_a_form_in_a_few_words(event: TriggerEvent, short: str):
     assert collect_facts(event, repository="trainer").short == short
+
+
+def test_who_asked_for_a_job_is_known_with_and_without_an_image() -> None:
+    asked = DirectRequest("api:1", "resnet", caller=ROLE)
+
+    assert collect_facts(asked, repository="trainer") == TriggerFacts(
+        "direct", "api:1", f"asked for by {ROLE}", caller=ROLE, short="github-42"
+    )
+    facts = collect_facts(replace(asked, image_tag="v1"), repository="trainer")
+    assert replace(facts, environment={}) == TriggerFacts(
+        "direct", "api:1", f"asked for by {ROLE} with image trainer:v1", caller=ROLE, short="github-42"
+    )

@@ -5,6 +5,7 @@ import pytest
 
 from fakes.builders import make_definition
 from relaunch.core.definitions.definition import ScheduleTrigger, schedule_key, trigger_origins
+from relaunch.core.definitions.event_pattern import pattern_key
 from relaunch.core.triggers.events import ScheduledTime, trigger_keys
 from relaunch.core.triggers.schedules import (
     SKIPPED_AFTER,
@@ -28,6 +29,11 @@ def time_of(trigger: ScheduleTrigger, late: timedelta = timedelta(0)) -> Schedul
     return ScheduledTime("schedule:2026-11-03T05:00:00Z", schedule_key(trigger), AT, handled_at=AT + late)
 
 
+def test_a_schedule_has_the_same_key_in_every_release() -> None:
+    assert schedule_key(SKIPS) == pattern_key("cron(0 6 ? * MON-FRI *) Europe/Berlin skip")
+    assert schedule_key(CATCHES_UP) == pattern_key("cron(0 6 ? * MON-FRI *) Europe/Berlin catch_up")
+
+
 def test_the_training_is_told_its_time() -> None:
     variables = {"RELAUNCH_SCHEDULED_TIME": "2026-11-03T05:00:00Z"}
 
@@ -48,8 +54,8 @@ def test_another_schedule_or_another_event_does_not_match() -> None:
 def test_a_time_that_was_missed_starts_its_job_late_or_none() -> None:
     assert matched(time_of(SKIPS, SKIPPED_AFTER), SKIPS)
     assert matched(time_of(CATCHES_UP, timedelta(days=3)), CATCHES_UP)
-    assert reason_against(time_of(SKIPS, timedelta(hours=2)), SKIPS) == (
-        "the time was missed by 2.0 hours, and `missed` is skip: with catch_up it would start a job"
+    assert reason_against(time_of(SKIPS, timedelta(hours=900)), SKIPS) == (
+        "the time was missed by 900.0 hours, and `missed` is skip: with catch_up it would start a job"
     )
 
 

@@ -34,9 +34,7 @@ def find_changes(before: Mapping[str, object], after: Mapping[str, object]) -> t
     old = dict(_flatten(before, ""))
     new = dict(_flatten(after, ""))
     keys = [*new, *(key for key in old if key not in new)]
-    return tuple(
-        KeyChange(key, old.get(key, ""), new.get(key, "")) for key in keys if old.get(key, "") != new.get(key, "")
-    )
+    return tuple(KeyChange(key, old.get(key, ""), new.get(key, "")) for key in keys if old.get(key) != new.get(key))
 
 
 def kind_of_change(before: Mapping[str, object] | None, after: Mapping[str, object] | None) -> ChangeKind:

@@ -28,7 +28,7 @@ CGPU = "1.0.5"
 """The oldest cGPU with shares of compute."""
 
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)+)(?:-(?:ack|aliyun)-(\d+(?:\.\d+)*))?")
-_CONSOLE = "the console shows it under Operations > Add-ons"
+_PAGE = "Operations > Add-ons"
 _Numbers = tuple[tuple[int, ...], tuple[int, ...]]
 
 
@@ -62,21 +62,19 @@ def check_scheduler(minor: int, version: str) -> Check:
     known = [each for each in SCHEDULERS if each <= minor]
     needed = SCHEDULERS[max(known)] if known else SCHEDULERS[min(SCHEDULERS)]
     if not version:
-        return unknown(
-            name, f"its version is not told by the cluster; {needed} or later is needed", _ask("--scheduler")
-        )
+        return unknown(name, f"the cluster does not say its version; {needed} or later is needed", _ask("--scheduler"))
     has = read_version(version)
     least = read_version(needed)
     if has is None or least is None:
         return unknown(name, f"{version!r} is no version like {needed}", _ask("--scheduler"))
     if has >= least:
         return is_ok(name, version)
-    hint = f"upgrade kube-scheduler: {_CONSOLE.partition(' under ')[2]}; clusters from before March 2022 by a ticket"
+    hint = f"upgrade kube-scheduler: {_PAGE}; clusters from before March 2022 by a ticket"
     return problem(name, f"{version} gives no shares of compute: {needed} or later does", hint)
 
 
 def _ask(option: str) -> str:
-    return f"{_CONSOLE}; give it with {option} VERSION"
+    return f"the console shows it under {_PAGE}; give it with {option} VERSION"
 
 
 def check_chart(version: str | None) -> Check:
@@ -103,7 +101,7 @@ def check_cgpu(versions: Sequence[str]) -> Check:
     ask = "on a node: `cat /proc/cgpu_km/version`"
     read = {version: numbers for version in versions if (numbers := read_version(version)) is not None}
     if not read:
-        return unknown(name, f"its version is not told by the cluster; {CGPU} or later is needed", ask)
+        return unknown(name, f"the cluster does not say its version; {CGPU} or later is needed", ask)
     least = read_version(CGPU) or ((), ())
     old = [version for version, numbers in read.items() if numbers < least]
     if not old:

@@ -106,10 +106,10 @@ def _missing_label(node: GpuNode, asked: PodGpus) -> str:
 
 def _missing_resource(node: GpuNode, asked: PodGpus) -> str:
     for name, count in asked.resources.items():
-        total = node.allocatable.get(name, 0)
-        free = node.free.get(name, 0)
+        total = node.allocatable.get(name)
         if not total:
             return f"it has no {name}"
+        free = node.free[name]
         if count > free:
             return f"{max(free, 0)} of {total} {name} are free, {count} are asked for"
     return ""
@@ -128,7 +128,7 @@ def _other_kind(node: GpuNode, asked: PodGpus) -> str:
 
 
 def _full_cards(node: GpuNode, asked: PodGpus) -> str:
-    cards = node.allocatable.get(GPU_COUNT, 0)
+    cards = node.allocatable.get(GPU_COUNT)
     if GPU_MEMORY not in asked.resources or not cards:
         return ""
     needed = int(asked.labels.get(GPU_COUNT, "1"))
@@ -144,7 +144,7 @@ def _full_cards(node: GpuNode, asked: PodGpus) -> str:
 
 
 def _free_cards(node: GpuNode, cards: int) -> list[tuple[int, int, int]]:
-    """Return what is left of each card: memory, compute, and pods that it may still take.
+    """Return what is left of each card of a node with GPU memory to share: memory, compute, and more pods.
 
     Pods whose card is not known yet are on none: that they take room, the sums of the node tell.
     """
@@ -156,7 +156,7 @@ def _free_cards(node: GpuNode, cards: int) -> list[tuple[int, int, int]]:
             memory[card] += pod.resources.get(GPU_MEMORY, 0) // len(pod.cards)
             compute[card] += pod.resources.get(GPU_COMPUTE, 0)
             pods[card] += 1
-    size = node.allocatable.get(GPU_MEMORY, 0) // cards
+    size = node.allocatable[GPU_MEMORY] // cards
     return [
         (size - memory[card], _WHOLE_CARD_PERCENT - compute[card], MOST_PODS_OF_A_CARD - pods[card])
         for card in range(cards)

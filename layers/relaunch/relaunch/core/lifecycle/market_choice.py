@@ -201,17 +201,21 @@ def choose_return(
     return MarketChoice(return_to_spot(situation), situation, now, job.definition.policy)
 
 
+_SOMETIME = datetime.fromtimestamp(0, UTC)
+_NO_TRIGGER = TriggerFacts("", "", "")
+_NO_REVISION = Revision("", "", 0, ())
+
+
 def spare_at_acceptance(definition: JobDefinition) -> timedelta | None:
     """Return the time to spare of a job when it is accepted: less than none if only on-demand keeps its limit.
 
     None if no policy decides where it runs, or its work is not known before its first checkpoint.
     """
-    at = datetime.fromtimestamp(0, UTC)
-    job = Job("", definition, TriggerFacts("", "", ""), Revision("", definition.task_definition, 0, ()), at)
-    progress = measure_progress(job, None, at)
+    job = Job("", definition, _NO_TRIGGER, _NO_REVISION, _SOMETIME)
+    progress = measure_progress(job, None, _SOMETIME)
     if progress is None or not follows_market(definition):
         return None
-    spare = _situation(job, Measured(progress), None, (), at).spare
+    spare = _situation(job, Measured(progress), None, (), _SOMETIME).spare
     return None if spare is None else timedelta(hours=spare)
 
 

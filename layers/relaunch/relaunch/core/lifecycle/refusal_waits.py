@@ -139,9 +139,9 @@ def wait_until_granted(  # noqa: PLR0913 - all of them named at every call
 
 
 def lose_kept_machine(job: Job, waiting: Waiting, now: datetime) -> Decision:
-    """Wait for the first probe without the machine that was kept, which is lost."""
-    since = max(job.refusals.values(), key=lambda each: each.at).since if job.refusals else now
-    lost = with_useless_machine(replace(job, has_slot=False, machine_id=""), now)
+    """Wait for the first probe of a job that has lost the machine that was kept."""
+    since = latest_refusal(job, now).since
+    lost = with_useless_machine(replace(job, has_slot=False), now)
     until = max(since + PROBES_AFTER[0], next_machine_at(lost, now))
     return _without_slot(job, try_again_at(lost, waiting.reason, waiting.detail, now, until))
 
@@ -275,7 +275,7 @@ def _describe_deny(found: re.Match[str]) -> str:
 
 def _whom_what(found: re.Match[str]) -> str:
     role = re.search(_ROLE, found["user"])
-    to = f"the role {role['role']}" if role else found["user"].rstrip(".,;")
+    to = f"the role {role['role']}" if role else found["user"]
     on = f" on {found['resource'].rstrip('.,;')}" if found["resource"] else ""
     return f"{to} {found['action']}{on}"
 

@@ -100,8 +100,8 @@ class _Mark:
     """The end of a part. `is_reported`: it is known as soon as it is there, so without it the part is not over."""
 
     part: Part
-    at: datetime | None
-    by: str
+    at: datetime | None = None
+    by: str = ""
     is_reported: bool = True
 
 
@@ -113,15 +113,15 @@ def find_start(record: StartRecord, job: Job, timeline: Sequence[TimelineEntry],
     """
     began_at, marks, notes = _marks(record, job, timeline)
     state, until, reason = _outcome(record, timeline, now)
-    stages = _stages(began_at, marks, is_over=state is StartState.STARTED)
-    last = max((each.ended_at or each.began_at for each in stages), default=began_at)
+    stages = _stages(began_at, marks)
+    last = stages[-1].ended_at or stages[-1].began_at
     return Start(record, state, stages, max(until, last), reason, notes)
 
 
-def _stages(began_at: datetime, marks: Sequence[_Mark], *, is_over: bool) -> tuple[Stage, ...]:
+def _stages(began_at: datetime, marks: Sequence[_Mark]) -> tuple[Stage, ...]:
+    """Return the stages; the last part is reported, so that without its end one of them goes on."""
     stages: list[Stage] = []
     open_parts: list[Part] = []
-    is_open = not is_over
     at = began_at
     for mark in marks:
         if mark.at is not None:
@@ -131,8 +131,8 @@ def _stages(began_at: datetime, marks: Sequence[_Mark], *, is_over: bool) -> tup
             open_parts = []
         else:
             open_parts.append(mark.part)
-    if is_open and open_parts:
-        first = next((each.part for each in marks if each.part in open_parts and each.is_reported), open_parts[-1])
+    if open_parts:
+        first = next(each.part for each in marks if each.part in open_parts and each.is_reported)
         stages.append(Stage(tuple(open_parts[: open_parts.index(first) + 1]), at))
     return tuple(stages)
 
@@ -202,8 +202,8 @@ def _task_marks(attempt: Attempt | None, provider: tuple[_Mark, ...]) -> tuple[_
 def _pod_marks(attempt: Attempt) -> tuple[_Mark, ...]:
     return (
         _Mark(Part.PLACEMENT, attempt.placement.placed_at, "the answer to its launch"),
-        _Mark(Part.NODE, None, "", is_reported=False),
-        _Mark(Part.PULL, None, "", is_reported=False),
+        _Mark(Part.NODE, is_reported=False),
+        _Mark(Part.PULL, is_reported=False),
         _Mark(Part.START, attempt.started_at, "its program starts, by the cluster"),
     )
 
@@ -212,13 +212,14 @@ def _machine_marks(
     record: StartRecord, machine: Machine, job: Job
 ) -> tuple[datetime, tuple[_Mark, ...], tuple[str, ...]]:
     ready_at = _ready_at(machine)
-    is_own = machine.machine_id in _requested_ids(job, record.number)
-    joined_at = machine.created_at if is_own else _joined_at(record, machine, job)
-    known_at = ready_at or machine.registered_at
-    if not is_own and known_at is not None and joined_at >= known_at:
-        note = f"the machine was there already, ready since {known_at:%Y-%m-%d %H:%M:%S} UTC"
-        return joined_at, (), (note,)
-    notes = [] if is_own else [f"another attempt had requested the machine; this one joined it at {joined_at:%H:%M:%S}"]
+    notes = []
+    if machine.machine_id not in _requested_ids(job, record.number):
+        joined_at = _joined_at(record, machine, job)
+        known_at = ready_at or machine.registered_at
+        if known_at is not None and joined_at >= known_at:
+            note = f"the machine was there already, ready since {known_at:%Y-%m-%d %H:%M:%S} UTC"
+            return joined_at, (), (note,)
+        notes = [f"another attempt had requested the machine; this one joined it at {joined_at:%H:%M:%S}"]
     registered_at, registered_by = _registered(machine)
     moments, note = _boot_moments(machine, registered_at)
     marks = (

@@ -66,9 +66,9 @@ def is_agent_back(machine: Machine, event: NodeSeen) -> bool:
     return machine.away_since is not None and event.is_connected
 
 
-def agent_back(machine: Machine, _event: NodeSeen, now: datetime, _limits: MachineLimits) -> MachineDecision:
+def agent_back(machine: Machine, _event: NodeSeen, _now: datetime, _limits: MachineLimits) -> MachineDecision:
     """Forget that the agent was away."""
-    return set_next_check(_back(machine), machine.wake_at or now)
+    return set_next_check(_back(machine), machine.wake_at)
 
 
 def _back(machine: Machine) -> Machine:
@@ -88,7 +88,7 @@ def _waits_since(machine: Machine, heard_at: datetime) -> datetime:
 def agent_seen(machine: Machine, event: AgentSeen, now: datetime, _limits: MachineLimits) -> MachineDecision:
     """End a machine of which nothing has been heard for too long; its tasks are lost once EC2 has ended it."""
     if event.agent in _NOT_AWAY:
-        return set_next_check(_back(machine), machine.wake_at or now)
+        return set_next_check(_back(machine), machine.wake_at)
     is_with_most = event.agent is AgentState.AWAY_WITH_MOST
     since = machine.away_since
     if since is None:
@@ -98,7 +98,7 @@ def agent_seen(machine: Machine, event: AgentSeen, now: datetime, _limits: Machi
         # It has not been looked at closely: the next look decides.
         until = machine.with_most_until if is_with_most else now
         known = replace(machine, is_away_with_most=is_with_most, with_most_until=until)
-        return set_next_check(known, machine.wake_at or now)
+        return set_next_check(known, machine.wake_at)
     has_saved = event.saved_at is not None and event.saved_at - since > _CLOCK_MARGIN
     heard_at = event.saved_at if has_saved and event.saved_at is not None else since
     limit, short = (DOUBT_LIMIT, AWAY_LIMIT) if is_with_most else (AWAY_LIMIT, IMPAIRED_LIMIT)

@@ -57,7 +57,7 @@ def is_left_to_ec2(machine: Machine, now: datetime) -> bool:
 
 
 def terminate(
-    machine: Machine, now: datetime, *, event: str, detail: str = "", before: tuple[MachineEffect, ...] = ()
+    machine: Machine, now: datetime, *, event: str, detail: str, before: tuple[MachineEffect, ...] = ()
 ) -> MachineDecision:
     """End a machine: its jobs choose another one, and its instance is terminated; `before` are effects that come first.
 
@@ -93,7 +93,7 @@ def _without_claims(machine: Machine) -> tuple[Machine, tuple[MachineEffect, ...
 
 
 def gone(
-    machine: Machine, now: datetime, *, event: str, detail: str = "", before: tuple[MachineEffect, ...] = ()
+    machine: Machine, now: datetime, *, event: str, detail: str, before: tuple[MachineEffect, ...] = ()
 ) -> MachineDecision:
     """Let a machine be gone, which gives back its place in the counters."""
     ended, notices = _without_claims(machine)

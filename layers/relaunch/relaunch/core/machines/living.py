@@ -64,10 +64,9 @@ def node_seen(machine: Machine, event: NodeSeen, now: datetime, limits: MachineL
 def node_draining(machine: Machine, event: NodeSeen, now: datetime, _limits: MachineLimits) -> MachineDecision:
     """Note that the node has registered and takes no tasks: EC2 warned of it, or a person drains it."""
     seen = replace(machine, node=event.node, unseen_since=None, boot=event.boot or machine.boot, reason=_DRAINING)
-    wake_at = machine.wake_at or now + NEXT_LOOK
     if seen.node == machine.node and machine.reason == _DRAINING:
-        return set_next_check(seen, wake_at)
-    return move(seen, machine.state, now, event=REGISTERED, detail=_DRAINING, wake_at=wake_at)
+        return set_next_check(seen, machine.wake_at)
+    return move(seen, machine.state, now, event=REGISTERED, detail=_DRAINING, wake_at=machine.wake_at)
 
 
 def _lacking(event: NodeSeen, machine: Machine) -> str:
@@ -122,9 +121,9 @@ def is_kept_warm(machine: Machine, now: datetime, limits: MachineLimits) -> bool
     return is_idle and machine.idle_since is not None and now < machine.idle_since + limits.warm_time
 
 
-def instance_alive(machine: Machine, _event: InstanceSeen, now: datetime, _limits: MachineLimits) -> MachineDecision:
+def instance_alive(machine: Machine, _event: InstanceSeen, _now: datetime, _limits: MachineLimits) -> MachineDecision:
     """Forget that EC2 did not know the instance."""
-    return set_next_check(replace(machine, unseen_since=None), machine.wake_at or now + HEARTBEAT)
+    return set_next_check(replace(machine, unseen_since=None), machine.wake_at)
 
 
 def machine_warned(machine: Machine, event: MachineWarned, now: datetime, _limits: MachineLimits) -> MachineDecision:
@@ -170,14 +169,14 @@ def abandon(machine: Machine, event: MachineAbandoned, now: datetime, _limits: M
 def add_claim(machine: Machine, event: ClaimAsked, now: datetime, _limits: MachineLimits) -> MachineDecision:
     """Add the claim of a job."""
     claimed = replace(machine, claims=(*machine.claims, event.claim), idle_since=None)
-    return move(claimed, machine.state, now, event=CLAIMED, detail=event.claim.job_id, wake_at=machine.wake_at or now)
+    return move(claimed, machine.state, now, event=CLAIMED, detail=event.claim.job_id, wake_at=machine.wake_at)
 
 
 def release_claim(machine: Machine, event: ClaimReleased, now: datetime, limits: MachineLimits) -> MachineDecision:
     """Remove the claim of a job; a machine without claims is kept for the warm time, or ended."""
     is_unusable = machine.is_unusable or event.is_unusable
     released = replace(machine, claims=_others(machine, event.job_id), is_unusable=is_unusable)
-    wake_at = machine.wake_at or now
+    wake_at = machine.wake_at
     entry = RELEASED_UNUSED if event.is_unused else RELEASED
     detail = "; ".join(part for part in (event.job_id, event.detail) if part)
     # A job that waits for the limits may fit where this one was.
