@@ -14,10 +14,10 @@ from relaunch.usecases.note_progress import POLLED_EVERY, note_progress_of
 
 @pytest.fixture
 def saving(story, running_id) -> Story:
-    """Return a story whose job has saved two checkpoints, ten minutes apart."""
+    """Return a story whose job has saved checkpoints ten minutes apart."""
     story.checkpoints.complete[running_id] = f"s3://acme-checkpoints/resnet/{running_id}/attempt-1/step-0000200/"
     story.checkpoints.saved_at = story.now
-    story.checkpoints.earlier = ((100, story.now - 10 * MINUTE),)
+    story.checkpoints.earlier = tuple((200 - 25 * n, story.now - 10 * n * MINUTE) for n in (4, 3, 2, 1))
     return story
 
 

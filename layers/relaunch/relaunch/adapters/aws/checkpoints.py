@@ -115,13 +115,15 @@ class S3Checkpoints:
             return None
         found, reported = usable
         saved_at = max(at for key, (_, at) in listed.items() if key.startswith(found.key))
-        earlier = tuple(
-            (each.step, listed[each.key + MANIFEST_OBJECT][1])
-            for each in steps
-            if each.attempt == found.attempt and each < found
-        )
+
+        def below(attempt: int) -> tuple[tuple[int, datetime], ...]:
+            own = (each for each in steps if each.attempt == attempt and each.step < found.step)
+            return tuple((each.step, listed[each.key + MANIFEST_OBJECT][1]) for each in own)
+
+        latest = max(each.attempt for each in steps)
+        retrained = below(latest) if latest > found.attempt else ()
         uri = f"{self._scheme}://{bucket}/{found.key}"
-        return SavedCheckpoint(uri, found.step, found.attempt, saved_at, earlier, reported)
+        return SavedCheckpoint(uri, found.step, found.attempt, saved_at, below(found.attempt), reported, retrained)
 
     def _newest_usable(
         self, bucket: str, steps: Iterator[_Step], sizes: Mapping[str, int], search: _Search
