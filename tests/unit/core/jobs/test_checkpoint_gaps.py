@@ -122,7 +122,8 @@ def test_the_median_is_usual_once_four_are_known_and_the_longest_before(times, u
 
 def test_an_interrupted_training_that_saves_every_two_hours_never_stalls():
     """Three attempts end with a save on SIGTERM after five minutes beyond a save, and reconcile looks every ten."""
-    job, stalls = running(), []
+    job = running()
+    stalls = []
     noted: NotedProgress | None = None
     saves: list[tuple[int, float]] = []
     for number in (1, 2, 3):
