@@ -131,6 +131,14 @@ def test_a_job_of_a_hundred_thousand_objects_does_not_take_the_time_of_the_other
     assert sum(account.left_out) == 20 * 22 - sum(len(each) for each in account.noted)
 
 
+def test_jobs_with_many_objects_get_time_beside_any_number_of_others():
+    account = Account([100, *[1] * 600, 100], 200)
+    for look in range(20):
+        account.run(look)
+
+    assert set.union(*account.noted) == account.objects.keys()
+
+
 def test_a_job_with_more_objects_than_are_ever_listed_is_said_not_to_be_noted():
     account = Account([101], 1_000)
     account.run(0)

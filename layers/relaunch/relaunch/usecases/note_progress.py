@@ -46,7 +46,8 @@ def note_progress_of(
         if not _note(job, deps, FEW_PAGES):
             large.append(job)
     left_out = len(due) - seen
-    for job in in_turn(large, minute):
+    # Drawn: at the minute at which neighbours are reached, the same one would always be the first.
+    for job in sorted(large, key=lambda each: zlib.crc32(f"{minute.timestamp():.0f} {each.job_id}".encode())):
         if has_time_for(MOST_PAGES):
             _note(job, deps, MOST_PAGES)
         else:
