@@ -220,8 +220,14 @@ class FakeCheckpoints:
         return found if found is not None and all(part in found for part in chosen) else None
 
     def newest_saved(
-        self, checkpoint_uri: str, job_id: str, *, on_unusable: Callable[[str], None] = ignore_unusable
+        self,
+        checkpoint_uri: str,
+        job_id: str,
+        *,
+        at_most: int | None = None,
+        on_unusable: Callable[[str], None] = ignore_unusable,
     ) -> SavedCheckpoint | None:
+        del at_most
         uri = self.newest_complete(checkpoint_uri, job_id, on_unusable=on_unusable)
         if uri is None:
             return None

@@ -5,7 +5,9 @@ from datetime import timedelta
 
 from relaunch.core.jobs import training
 from relaunch.core.jobs.attempt import Attempt
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.progress import SavedCheckpoint, resumed_step
+from relaunch.core.jobs.state import NotedProgress
 from relaunch.core.lifecycle import restart_policy, running
 from relaunch.core.lifecycle.market_choice import is_in_market
 from relaunch.core.lifecycle.moves import may_move
@@ -33,6 +35,17 @@ def _without_returns() -> AbstractContextManager[object]:
 def _has_saved_or_gained(attempt: Attempt, newest: SavedCheckpoint) -> bool:
     is_newer = newest.step == 0 and newest.attempt == attempt.number
     return is_newer or newest.step > resumed_step(attempt.placement.resume_uri)
+
+
+def _seldom_everywhere() -> AbstractContextManager[object]:
+    """Let the trainings of one definition save every hour or two, and be interrupted, in every seed."""
+    return patched(job_scenario, _SELDOM_EVERY=1, _FIRST_SELDOM=0)
+
+
+def _newest_gap(_job: Job, newest: SavedCheckpoint, before: NotedProgress | None) -> tuple[float, ...]:
+    if newest.earlier:
+        return ((newest.saved_at - newest.earlier[-1][1]).total_seconds(),)
+    return () if before is None else before.gaps_seconds
 
 
 PROGRESS_BUGS = (
@@ -71,10 +84,18 @@ PROGRESS_BUGS = (
     PlantedBug(
         "stall-of-what-saves",
         "a training has stalled as soon as its newest checkpoint is as old as the usual time between two",
-        changed(training, STALLED_AFTER=1, LEAST_STALL=timedelta(0)),
+        changed(training, STALLED_AFTER=1, LEAST_STALL=timedelta(0), LEAST_STALL_AT_FIRST=timedelta(0)),
         "only a training that saves nothing has stalled",
         30,
         world=_everywhere,
+    ),
+    PlantedBug(
+        "hasty-saves-count",
+        "the newest two checkpoints say how often a training saves, also if it saved one because it was to leave",
+        changed(training, latest_gaps=_newest_gap, ENOUGH_GAPS=1),
+        "a job that trains is not said to be stalled",
+        30,
+        world=_seldom_everywhere,
     ),
     PlantedBug(
         "short-attempts-judged",

@@ -154,7 +154,7 @@ def test_a_machine_on_spot_is_used_if_nothing_better_is_to_be_had(on_demand):
     ("deadline", "measured", "provider"),
     [
         (20 * HOUR, MeasuredOn("A10G"), "g5-xlarge-on-demand"),
-        (60 * HOUR, MeasuredOn("A10G"), "g4dn-xlarge-spot"),
+        (120 * HOUR, MeasuredOn("A10G"), "g4dn-xlarge-spot"),
         (20 * HOUR, None, "g4dn-xlarge-spot"),
     ],
     ids=["too slow for it", "slow, and in time", "taken to be equally fast"],
@@ -174,7 +174,7 @@ def test_spot_that_may_be_slower_is_taken_where_its_deadline_leaves_time_for_tha
     assert [each.capacity_provider for each in story.tasks.requests] == [provider]
 
 
-TRUE_SPEEDS = {"A10G": (1.0, 1.0), "L4": (0.5, 30.3 / 35 * 2), "T4": (8.1 / 35, 65 / 70)}
+TRUE_SPEEDS = {"A10G": (1.0, 1.0), "L4": (0.5, 30.3 / 35 * 2), "T4": (8.1 / 70, 65 / 70)}
 NAMES = {"A10G": "g5.xlarge", "L4": "g6.xlarge", "T4": "g4dn.xlarge"}
 
 

@@ -190,7 +190,7 @@ class SimulatedAccount(CheckedWrites):
         targets = {each.name: each.target.value for each in self.scenario.every_definition}
         self.job_events = JobEventChecks(self.clock, self.chance, check, self._hosts, targets)
         self.metrics = MetricChecks(self.runtime, check, self.endings)
-        self.stalls = StallChecks(self.clock, self.objects, check)
+        self.stalls = StallChecks(self.clock, self.objects, check, lambda: self.trainings)
         self.costs = Costs(
             self.clock,
             check,

@@ -33,7 +33,13 @@ from relaunch_local.simulation.definition_scenario import is_constrained
 from relaunch_local.simulation.gpu_share_scenario import with_gpu_shares
 from relaunch_local.simulation.group_scenario import with_groups
 from relaunch_local.simulation.instance_types import ON_DEMAND_USD_PER_HOUR
-from relaunch_local.simulation.job_scenario import with_burst, with_limits, with_returns, with_stalled_trainings
+from relaunch_local.simulation.job_scenario import (
+    with_burst,
+    with_limits,
+    with_returns,
+    with_seldom_saves,
+    with_stalled_trainings,
+)
 from relaunch_local.simulation.notice_scenario import with_notices
 from relaunch_local.simulation.other_trigger_scenario import with_other_triggers
 from relaunch_local.simulation.reservation_scenario import with_reservations
@@ -105,7 +111,8 @@ def draw_scenario(chance: Chance) -> Scenario:
         on_demand_usd_per_hour=_draw_on_demand_prices(chance.stream("scenario/prices")),
     )
     limited = with_limits(chance, with_machines(chance, vary_company(chance, scenario)))
-    limited = with_burst(chance, with_returns(chance, with_stalled_trainings(chance, limited)))
+    limited = with_returns(chance, with_stalled_trainings(chance, limited))
+    limited = with_burst(chance, with_seldom_saves(chance, limited))
     drawn = with_outages(chance.stream("scenario/outages"), with_sidecars(chance.stream("scenario/sidecars"), limited))
     retry = RetryRules(machine_exit_codes=(MACHINE_EXIT_CODE,))
     drawn = replace(drawn, definitions=tuple(replace(each, retry=retry) for each in drawn.definitions))

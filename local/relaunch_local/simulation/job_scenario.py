@@ -25,6 +25,8 @@ _STALLED_EVERY = 20
 _FIRST_STALLED = 13
 _RETURNING_EVERY = 20
 _FIRST_RETURNING = 7
+_SELDOM_EVERY = 40
+_FIRST_SELDOM = 15
 _BURST_EVERY = 40
 _FIRST_BURST = 36
 _BURST = 16
@@ -103,6 +105,44 @@ def with_stalled_trainings(chance: Chance, scenario: Scenario) -> Scenario:
         recipes={**scenario.recipes, chosen.name: recipe},
         limits=replace(scenario.limits, max_running_jobs=20, machines=limits),
         machines=replace(scenario.machines, limits=limits),
+    )
+
+
+def with_seldom_saves(chance: Chance, scenario: Scenario) -> Scenario:
+    """Let the jobs of one definition save every hour or two, and on SIGTERM, and be interrupted."""
+    if chance.seed % _SELDOM_EVERY != _FIRST_SELDOM:
+        return scenario
+    dice = chance.stream("scenario/seldom")
+    chosen = dice.choice(scenario.definitions)
+    between = dice.uniform(0.7, 2.0) * 3_600
+    recipe = replace(
+        scenario.recipes[chosen.name],
+        work_seconds=dice.uniform(2.0, 4.0) * between,
+        checkpoint_seconds=between,
+        failures=0,
+        saves_on_sigterm=True,
+        ignores_sigterm=False,
+        leaves_on_warning=False,
+    )
+    seldom = replace(
+        chosen,
+        checkpoint_uri=f"s3://{CHECKPOINTS}/{chosen.name}/",
+        estimated_duration=None,
+        deadline=None,
+        max_runtime=timedelta(hours=48),
+        # One after the other they would take days.
+        max_running_jobs=20,
+        max_price_usd_per_hour=None,
+    )
+    limits = replace(scenario.machines.limits, max_machines=20, max_usd_per_hour=0.0)
+    return replace(
+        scenario,
+        definitions=tuple(seldom if each is chosen else each for each in scenario.definitions),
+        recipes={**scenario.recipes, chosen.name: recipe},
+        limits=replace(scenario.limits, max_running_jobs=20, machines=limits),
+        machines=replace(scenario.machines, limits=limits),
+        unpullable=scenario.unpullable - {chosen.name},
+        seldom=chosen.name,
     )
 
 

@@ -27,6 +27,7 @@ from relaunch_local.simulation.faults.providers import ProviderFaults
 from relaunch_local.simulation.faults.rare import RareFaults
 from relaunch_local.simulation.faults.reservations import Reservations
 from relaunch_local.simulation.faults.retirements import Retirements
+from relaunch_local.simulation.faults.seldom_saves import SeldomSaves
 from relaunch_local.simulation.faults.silent_hosts import SilentHosts
 from relaunch_local.simulation.faults.spot_drought import OnDemandShortages, SpotDrought
 from relaunch_local.simulation.faults.stalled_trainings import StalledTrainings
@@ -123,6 +124,7 @@ class SeedRun:
         SpotDrought(self.account)
         OnDemandShortages(self.account)
         StalledTrainings(self.account)
+        SeldomSaves(self.account)
         self.silent_hosts = SilentHosts(self.account, self.workload.cancel_running_job)
         self.machine_faults = MachineFaults(self.account, self.workload.cancel_any_job)
         self.endless_machines = EndlessMachines(self.account)

@@ -105,6 +105,8 @@ class Scenario:
     """Whether deadlines leave little time, and only spot instances are taken away."""
     returning: str = ""
     """The definition of which jobs take hours, may have no spot at first, and have no limit on their time."""
+    seldom: str = ""
+    """The definition of which jobs take hours, save every hour or two, and are interrupted."""
     burst_family: str = ""
     """The family of which many jobs come within minutes, on machines of our own, and whose launches are refused."""
     has_shortages: bool = False

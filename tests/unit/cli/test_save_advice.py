@@ -50,7 +50,7 @@ def test_without_a_selection_of_its_offering_nothing_is_said(relaunch, session, 
 
 def test_a_plan_goes_by_the_newest_job_of_its_definition(relaunch, session, job_id):
     before = relaunch("plan", "resnet", columns=400)
-    note_progress_of([session.jobs.job(job_id)], session.clock.now(), session.deps, lambda: True)
+    note_progress_of([session.jobs.job(job_id)], session.clock.now(), session.deps, lambda _pages: True)
     after = relaunch("plan", "resnet", columns=400)
 
     assert "it saves every" not in before.stderr

@@ -1,29 +1,31 @@
 """What reconcile notes of the trainings that run, and what it does not let disturb it."""
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fakes.builders import NOW, make_definition
+from fakes.builders import NOW, make_definition, make_running_job
 from fakes.story import MINUTE, Story
 from relaunch.core.definitions.targets import Target
 from relaunch.core.lifecycle.metrics import Metric
 from relaunch.ports import PermanentError, TransientError
-from relaunch.usecases.note_progress import POLLED_EVERY, note_progress_of
+from relaunch.ports.checkpoints import TooManyObjectsError
+from relaunch.usecases.note_progress import FEW_PAGES, POLLED_EVERY, note_progress_of
 
 
 @pytest.fixture
 def saving(story, running_id) -> Story:
-    """Return a story whose job has saved two checkpoints, ten minutes apart."""
+    """Return a story whose job has saved checkpoints ten minutes apart."""
     story.checkpoints.complete[running_id] = f"s3://acme-checkpoints/resnet/{running_id}/attempt-1/step-0000200/"
     story.checkpoints.saved_at = story.now
-    story.checkpoints.earlier = ((100, story.now - 10 * MINUTE),)
+    story.checkpoints.earlier = tuple((200 - 25 * n, story.now - 10 * n * MINUTE) for n in (4, 3, 2, 1))
     return story
 
 
 def note(story, job_id, after=0 * MINUTE, *, has_time=True) -> int:
     story.clock.advance(after)
-    return note_progress_of([story.job(job_id)], story.now, story.deps, lambda: has_time)
+    return note_progress_of([story.job(job_id)], story.now, story.deps, lambda _pages: has_time)
 
 
 def test_how_far_a_training_is_is_kept_with_its_job_and_in_lists(saving, running_id):
@@ -72,8 +74,77 @@ def test_a_bucket_that_cannot_be_read_disturbs_nothing(saving, running_id, refus
     assert "progress not noted" in saving.log.decisions
 
 
-def test_without_time_nothing_is_read(saving, running_id):
+def test_without_time_nothing_is_read_and_how_many_are_left_out_is_counted(saving, running_id):
     assert note(saving, running_id, has_time=False) == 0
+    assert saving.metrics.values(Metric.PROGRESS_LEFT_OUT) == [1]
+    assert "progress left out" in saving.log.decisions
+
+
+class Account:
+    """Jobs that run and save, and a function that has time to list so many pages in each run."""
+
+    def __init__(self, pages_of: list[int], time_for: int) -> None:
+        self.story = Story()
+        self.jobs = [make_running_job(job_id=f"resnet-{number:03d}") for number in range(len(pages_of))]
+        self.objects = {job.job_id: 1_000 * pages for job, pages in zip(self.jobs, pages_of, strict=True)}
+        self.time_for = time_for
+        self.left = 0
+        self.noted: list[set[str]] = []
+        self.story.deps = replace(self.story.deps, checkpoints=self)
+
+    def newest_saved(self, _uri: str, job_id: str, *, at_most: int, **_: object) -> None:
+        objects = self.objects[job_id]
+        self.left -= min(objects, at_most) // 1_000
+        if objects > at_most:
+            raise TooManyObjectsError(job_id)
+        self.noted[-1].add(job_id)
+
+    def run(self, look: int) -> None:
+        self.left = self.time_for
+        self.noted.append(set())
+        minute = datetime.fromtimestamp((29_600_000 + 10 * look) * 60, UTC)
+        note_progress_of(self.jobs, minute, self.story.deps, lambda pages: self.left >= pages)
+
+    @property
+    def left_out(self) -> list[float]:
+        return self.story.metrics.values(Metric.PROGRESS_LEFT_OUT)
+
+
+def test_each_of_six_hundred_jobs_is_looked_for_within_ten_looks_that_have_time_for_sixty():
+    account = Account([1] * 600, 60 + FEW_PAGES - 1)
+    for look in range(10):
+        account.run(look)
+
+    assert [len(each) for each in account.noted] == [60] * 10
+    assert len(set.union(*account.noted)) == 600
+    assert account.left_out == [540] * 10
+
+
+@pytest.mark.parametrize(("time_for", "least_noted"), [(500, 22), (250, 21), (150, 10)])
+def test_a_job_of_a_hundred_thousand_objects_does_not_take_the_time_of_the_others(time_for, least_noted):
+    account = Account([100, *[1] * 20, 100], time_for)
+    for look in range(20):
+        account.run(look)
+
+    assert min(len(each) for each in account.noted) >= least_noted
+    assert set.union(*account.noted) == account.objects.keys()
+    assert sum(account.left_out) == 20 * 22 - sum(len(each) for each in account.noted)
+
+
+def test_jobs_with_many_objects_get_time_beside_any_number_of_others():
+    account = Account([100, *[1] * 600, 100], 200)
+    for look in range(20):
+        account.run(look)
+
+    assert set.union(*account.noted) == account.objects.keys()
+
+
+def test_a_job_with_more_objects_than_are_ever_listed_is_said_not_to_be_noted():
+    account = Account([101], 1_000)
+    account.run(0)
+
+    assert account.story.log.decisions == ["progress not noted"]
+    assert account.left_out == []
 
 
 def test_only_what_runs_and_saves_is_looked_for(story, placed_id):
@@ -95,7 +166,7 @@ def test_what_is_looked_at_every_minute_is_looked_for_every_few(story):
     job_id = on_acs.launch()
 
     looks = [
-        note_progress_of([on_acs.job(job_id)], NOW + timedelta(minutes=minute), on_acs.deps, lambda: True)
+        note_progress_of([on_acs.job(job_id)], NOW + timedelta(minutes=minute), on_acs.deps, lambda _pages: True)
         for minute in range(4 * POLLED_EVERY)
     ]
 

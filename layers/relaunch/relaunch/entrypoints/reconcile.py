@@ -16,8 +16,8 @@ from relaunch.usecases.sweep_cluster import is_sweep_due, sweep_cluster
 
 # Enough for the calls of the last job; the remaining jobs stay due for the next invocation.
 _SPARE_MILLISECONDS = 10_000
-# A hundred pages of a bucket, and the calls after them (adapters.aws.checkpoints).
-_LISTING_MILLISECONDS = 35_000
+# For a page of a bucket's listing, of a thousand objects that are read into memory.
+_PAGE_MILLISECONDS = 250
 _ALWAYS = frozenset({"machines", "looked_at"})
 
 
@@ -76,6 +76,9 @@ def _parts(
     def has_time() -> bool:
         return remaining_milliseconds() > _SPARE_MILLISECONDS
 
+    def has_time_for(pages: int) -> bool:
+        return remaining_milliseconds() > _SPARE_MILLISECONDS + pages * _PAGE_MILLISECONDS
+
     looked_at: list[Job] = []
     yield "machines", lambda: reconcile_machines(deps, has_time)
     yield "looked_at", lambda: reconcile_jobs(deps, has_time, looked_at.append)
@@ -88,7 +91,4 @@ def _parts(
     if is_reading_due(minute):
         yield "images", lambda: keep_images(deps, has_time)
     # Last, as nothing waits for it, and the listing of a bucket may take long.
-    yield (
-        "noted",
-        lambda: note_progress_of(looked_at, minute, deps, lambda: remaining_milliseconds() > _LISTING_MILLISECONDS),
-    )
+    yield "noted", lambda: note_progress_of(looked_at, minute, deps, has_time_for)

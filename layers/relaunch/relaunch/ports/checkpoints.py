@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from relaunch.ports.errors import PermanentError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -13,6 +15,10 @@ if TYPE_CHECKING:
 
 def ignore_unusable(_: str) -> None:
     """Do nothing with the reason for which a checkpoint cannot be used."""
+
+
+class TooManyObjectsError(PermanentError):
+    """A job has more objects than were to be listed."""
 
 
 class CheckpointSource(Protocol):
@@ -40,11 +46,17 @@ class CheckpointSource(Protocol):
         """
 
     def newest_saved(
-        self, checkpoint_uri: str, job_id: str, *, on_unusable: Callable[[str], None] = ignore_unusable
+        self,
+        checkpoint_uri: str,
+        job_id: str,
+        *,
+        at_most: int | None = None,
+        on_unusable: Callable[[str], None] = ignore_unusable,
     ) -> SavedCheckpoint | None:
         """Return the newest complete checkpoint of the job with its step and time, None if there is none.
 
         Raises:
+            TooManyObjectsError: the job has more than `at_most` objects, or than are listed in any case.
             PermanentError: checkpoints cannot be read.
         """
 

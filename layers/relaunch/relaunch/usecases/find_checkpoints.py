@@ -41,14 +41,18 @@ def find_resume_uri(
 
 
 def newest_of(
-    job: Job, checkpoints: CheckpointSource, on_unusable: Callable[[str], None] = ignore_unusable
+    job: Job,
+    checkpoints: CheckpointSource,
+    on_unusable: Callable[[str], None] = ignore_unusable,
+    at_most: int | None = None,
 ) -> SavedCheckpoint | None:
     """Return the newest complete checkpoint that the job itself left; None before its first launch.
 
     Raises:
+        TooManyObjectsError: it has more than `at_most` objects, or than are listed in any case.
         TransientError, PermanentError: its checkpoints cannot be read.
     """
     uri = job.definition.checkpoint_uri
     if uri is None or job.attempt is None:
         return None
-    return checkpoints.newest_saved(uri, job.job_id, on_unusable=on_unusable)
+    return checkpoints.newest_saved(uri, job.job_id, at_most=at_most, on_unusable=on_unusable)

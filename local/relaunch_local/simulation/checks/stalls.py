@@ -5,12 +5,13 @@ Each stall is said once: the next one is of a newer step.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.s3 import ObjectStore
+from relaunch_local.simulation.aws.trainings import Trainings
 
 # What docs/checkpoints.md promises.
 _LEAST = timedelta(minutes=30)
@@ -25,6 +26,7 @@ class StallChecks:
     _clock: Clock
     _objects: ObjectStore
     _check: Callable[[str, bool, str], None]
+    _trainings: Callable[[], Trainings]
     _said: dict[str, int] = field(default_factory=dict)
 
     def job_saved(self, before: Job | None, job: Job) -> None:
@@ -46,6 +48,17 @@ class StallChecks:
             is_late and not newer,
             f"{job.job_id}: {noted}, {newer[:3]}",
         )
+        detail = f"{job.job_id}: {noted}"
+        self._check("a job that trains is not said to be stalled", not self._trains(job, now), detail)
         is_first = noted.step > self._said.get(job.job_id, -1)
         self._check("a stall is said once", is_first, f"{job.job_id}: step {noted.step}")
         self._said[job.job_id] = noted.step
+
+    def _trains(self, job: Job, now: datetime) -> bool:
+        """Return whether the training of a job works towards its next checkpoint, which is not due yet."""
+        task_id = job.attempt.task_id if job.attempt is not None else None
+        training = self._trainings().running.get(task_id or "")
+        if training is None or training.resumed_at is None or training.recipe.checkpoint_seconds is None:
+            return False
+        gains = training.stalls_at is None or training.done_at(now) < training.stalls_at
+        return gains and now - training.resumed_at < timedelta(seconds=training.recipe.checkpoint_seconds)

@@ -84,11 +84,19 @@ def test_the_newest_is_told_with_those_of_its_attempt_before_it(checkpoints, s3)
     assert newest.earlier == ((200, s3.head_object(Bucket=BUCKET, Key=key)["LastModified"]),)
 
 
-def test_the_highest_step_is_the_newest_whatever_the_attempt(checkpoints, s3):
+def test_the_highest_step_is_the_newest_whatever_the_attempt_and_is_told_with_those_trained_again(checkpoints, s3):
     save(1, 100)
     newest = save(1, 300)
-    save(2, 200)
-    assert checkpoints.newest_complete(ROOT, JOB) == newest == folder(1, 300)
+    for attempt, step in ((2, 150), (3, 200), (3, 250)):
+        save(attempt, step)
+
+    saved = checkpoints.newest_saved(ROOT, JOB)
+
+    assert checkpoints.newest_complete(ROOT, JOB) == saved.uri == newest == folder(1, 300)
+    assert [step for step, _ in saved.earlier] == [100]
+    key = f"{folder(3, 250)}manifest.json".removeprefix(f"s3://{BUCKET}/")
+    assert [step for step, _ in saved.retrained] == [200, 250]
+    assert saved.retrained[-1][1] == s3.head_object(Bucket=BUCKET, Key=key)["LastModified"]
 
 
 def test_of_one_step_the_newest_attempts_is_the_newest(checkpoints, s3):

@@ -12,6 +12,7 @@ from fakes.builders import NOW
 from relaunch.adapters.aws import checkpoints
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
 from relaunch.ports import PermanentError
+from relaunch.ports.checkpoints import TooManyObjectsError
 
 BUCKET = "acme-checkpoints"
 ROOT = f"s3://{BUCKET}/resnet/"
@@ -151,6 +152,13 @@ def test_more_objects_than_can_be_looked_through_are_said_to_be_too_many(monkeyp
     assert S3Checkpoints(Store({"a": b""})).newest_complete(ROOT, JOB) == f"s3://{BUCKET}/{OLDER}"
     with pytest.raises(PermanentError, match=rf"more than 3 objects are below s3://{BUCKET}/resnet/{JOB}/: delete"):
         S3Checkpoints(Store({"a": b"", "b": b""})).newest_complete(ROOT, JOB)
+
+
+def test_no_more_objects_are_listed_than_are_asked_for():
+    store = Store({"a": b"", "b": b""})
+    assert S3Checkpoints(store).newest_saved(ROOT, JOB, at_most=4).uri == f"s3://{BUCKET}/{OLDER}"
+    with pytest.raises(TooManyObjectsError, match="more than 3 objects"):
+        S3Checkpoints(store).newest_saved(ROOT, JOB, at_most=3)
 
 
 def test_an_error_that_nothing_expects_is_permanent_and_names_the_manifest(monkeypatch):

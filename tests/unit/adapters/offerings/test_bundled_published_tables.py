@@ -91,6 +91,8 @@ def test_every_model_has_published_peaks_or_a_reason_why_not() -> None:
     assert all(date.fromisoformat(read_on) for *_, read_on in table["models"].values())
     assert all(table["unknown"].values())
     assert set(load_peaks()) == set(table["models"])
+    older = {row.accelerator_model for row in load_catalogue().values() if (row.compute_capability or (8, 0)) < (8, 0)}
+    assert {model for model, peaks in load_peaks().items() if not peaks.has_bf16} == older & set(load_peaks())
     for peaks in load_peaks().values():
         ranges = (peaks.tensor_tflops or peaks.fp32_tflops, peaks.fp32_tflops, peaks.memory_gb_per_second)
         assert all(0 < least <= most for least, most in ranges)

@@ -182,7 +182,7 @@ def test_a_training_that_hangs_is_said_to_and_lists_say_it_as_reconcile_noted_it
 
 def noting(session, job_id):
     minute = session.clock.now()
-    assert note_progress_of([session.jobs.job(job_id)], minute, session.deps, lambda: True) == 1
+    assert note_progress_of([session.jobs.job(job_id)], minute, session.deps, lambda _pages: True) == 1
 
 
 @pytest.mark.parametrize(

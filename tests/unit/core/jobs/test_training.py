@@ -159,23 +159,30 @@ def test_what_lists_show_of_a_job_is_noted():
         total_steps=1_000,
         loss=0.5,
         finishes_at=NOW + 130 * MINUTE,
-        interval_seconds=600.0,
+        interval_seconds=2_400.0,
         save_seconds=3.5,
+        gaps_seconds=(2_400.0, 600.0),
     )
 
 
-def test_a_training_that_saves_nothing_for_three_times_as_long_as_usual_has_stalled_until_it_saves_again():
-    newest = saved((100, 20), (200, 40), (300, 60))
+def every(minutes: float, *more: tuple[int, float], since: float = 0, attempt: int = 1) -> SavedCheckpoint:
+    """Build the newest of four checkpoints that were saved so many minutes apart, and of more."""
+    steps = [(100 * number, since + minutes * number) for number in range(1, 5)]
+    return saved(*steps, *more, attempt=attempt)
 
-    in_time = noted(newest, 120)
-    late = noted(newest, 121, before=in_time)
+
+def test_a_training_that_saves_nothing_for_three_times_as_long_as_usual_has_stalled_until_it_saves_again():
+    newest = every(20)
+
+    in_time = noted(newest, 140)
+    late = noted(newest, 141, before=in_time)
     later = noted(newest, 600, before=late)
-    again = noted(saved((100, 20), (200, 40), (300, 60), (400, 620)), 625, before=later)
+    again = noted(every(20, (500, 620)), 625, before=later)
 
     assert [each.stalled_since for each in (in_time, late, later, again)] == [
         None,
-        NOW + 60 * MINUTE,
-        NOW + 60 * MINUTE,
+        NOW + 80 * MINUTE,
+        NOW + 80 * MINUTE,
         None,
     ]
     # The time that it hung is no usual one.
@@ -183,38 +190,76 @@ def test_a_training_that_saves_nothing_for_three_times_as_long_as_usual_has_stal
 
 
 def test_a_new_attempt_is_not_one_that_saves_again():
-    newest = saved((100, 20), (200, 40))
-    late = noted(newest, 121)
-    relaunched = running(2, attempt=make_running_attempt(2, started_at=NOW + 130 * MINUTE))
+    newest = every(20)
+    late = noted(newest, 141)
+    relaunched = running(2, attempt=make_running_attempt(2, started_at=NOW + 150 * MINUTE))
 
-    assert noted(newest, 131, relaunched, before=late).stalled_since == NOW + 40 * MINUTE
+    assert noted(newest, 151, relaunched, before=late).stalled_since == NOW + 80 * MINUTE
 
 
 def test_seconds_between_checkpoints_allow_half_an_hour():
-    newest = saved((100, 20), (200, 20.5))
+    newest = every(0.5)
 
-    assert [noted(newest, 20.5 + minutes).stalled_since for minutes in (30, 31)] == [None, NOW + 20.5 * MINUTE]
+    assert [noted(newest, 2 + minutes).stalled_since for minutes in (30, 31)] == [None, NOW + 2 * MINUTE]
+
+
+def test_until_four_times_are_known_three_hours_are_allowed():
+    twice = saved((1, 1), (2, 2))
+    seldom = saved((1, 1), (2, 2), (100, 122))
+
+    assert [noted(twice, 2 + minutes).stalled_since for minutes in (180, 181)] == [None, NOW + 2 * MINUTE]
+    assert noted(seldom, 482).stalled_since is None
+    assert noted(seldom, 483).stalled_since == NOW + 122 * MINUTE
 
 
 def test_a_new_attempt_has_the_time_of_a_start_more():
-    newest = saved((100, -40), (200, -20))
-    relaunched = running(2)
+    before = noted(every(20, since=-100), -20, running(attempt=make_running_attempt(started_at=NOW - 100 * MINUTE)))
+    newest = every(20, since=-100)
 
-    assert [noted(newest, minutes, relaunched).stalled_since for minutes in (68, 69)] == [None, NOW - 20 * MINUTE]
+    assert [noted(newest, minutes, running(2), before).stalled_since for minutes in (68, 69)] == [
+        None,
+        NOW - 20 * MINUTE,
+    ]
+
+
+def test_steps_below_a_damaged_checkpoint_that_are_trained_again_are_saved_anew():
+    before = noted(every(20), 100)
+    relaunched = running(2, attempt=make_running_attempt(2, started_at=NOW + 100 * MINUTE))
+    found_damaged = replace(every(20), retrained=((250, NOW + 130 * MINUTE), (300, NOW + 150 * MINUTE)))
+
+    assert noted(found_damaged, 218, relaunched, before).stalled_since is None
+    hanging = noted(found_damaged, 219, relaunched, before)
+    assert (hanging.step, hanging.at, hanging.stalled_since) == (400, NOW + 80 * MINUTE, NOW + 150 * MINUTE)
+    assert noted(found_damaged, 230, relaunched, hanging).stalled_since == NOW + 150 * MINUTE
+    further = replace(found_damaged, retrained=(*found_damaged.retrained, (350, NOW + 235 * MINUTE)))
+    assert noted(further, 240, relaunched, hanging).stalled_since is None
+
+
+def test_a_step_below_one_that_is_gone_is_progress_if_the_attempt_gained_it():
+    stalled = replace(noted(every(20), 150), stalled_since=NOW + 80 * MINUTE)
+    placed = make_placement(state=PlacementState.PLACED, resume_uri="s3://b/j/attempt-1/step-0000200/")
+    current = make_running_attempt(2, placement=placed, started_at=NOW + 150 * MINUTE)
+    relaunched = running(2, attempt=current)
+
+    of_its_start = saved((200, 151), attempt=2)
+    gained = saved((200, 151), (250, 170), attempt=2)
+
+    assert noted(of_its_start, 171, relaunched, stalled).stalled_since == NOW + 80 * MINUTE
+    assert noted(gained, 171, relaunched, stalled).stalled_since is None
 
 
 def test_a_step_that_is_saved_over_and_over_is_no_progress():
-    before = noted(saved((100, 0), (200, 20)), 30)
-    again = noted(saved((100, 0), (200, 75)), 79, before=before)
+    before = noted(every(20), 85)
+    again = noted(saved((100, 20), (200, 40), (300, 60), (400, 139)), 140, before=before)
 
-    assert (again.at, again.stalled_since) == (NOW + 20 * MINUTE, None)
-    assert noted(saved((100, 0), (200, 320)), 321, before=before).stalled_since == NOW + 20 * MINUTE
+    assert (again.at, again.stalled_since) == (NOW + 80 * MINUTE, None)
+    assert noted(every(20), 141, before=again).stalled_since == NOW + 80 * MINUTE
 
 
 @pytest.mark.parametrize(
     ("job", "newest"),
     [
-        pytest.param(running(), saved((100, 1)), id="one checkpoint says nothing of an interval"),
+        pytest.param(running(), saved((0, 1)), id="what it saved at its start says nothing of an interval"),
         pytest.param(running(), saved((900, 1), (1_000, 2)), id="all steps are done"),
         pytest.param(running(state=JobState.STOPPING), saved((100, 1), (200, 2)), id="it is to stop"),
         pytest.param(running(attempt=make_running_attempt(started_at=None)), saved((1, 1), (2, 2)), id="not started"),
@@ -223,14 +268,3 @@ def test_a_step_that_is_saved_over_and_over_is_no_progress():
 )
 def test_what_is_not_known_to_be_late_has_not_stalled(job, newest):
     assert noted(newest, 6_000, job).stalled_since is None
-
-
-def test_a_training_that_keeps_only_its_newest_checkpoint_is_timed_by_the_looks():
-    first = noted(saved((100, 20)), 21)
-    same = noted(saved((100, 20)), 25, before=first)
-    second = noted(saved((200, 40)), 41, before=same)
-    third = noted(saved((300, 70)), 71, before=second)
-    of_the_next_attempt = noted(saved((400, 90), attempt=2), 91, running(2), before=third)
-
-    intervals = [each.interval_seconds for each in (first, same, second, third, of_the_next_attempt)]
-    assert intervals == [0, 0, 1_200, 1_200, 1_200]

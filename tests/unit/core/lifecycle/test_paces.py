@@ -27,7 +27,7 @@ T4_SPOT = offered(T4, SPOT, price_usd_per_hour=0.16)
 T4_ON_DEMAND = offered(T4, price_usd_per_hour=0.53)
 L4 = replace(A10G, name="g6.xlarge", accelerator_model="L4")
 UNKNOWN = offered(replace(A10G, name="x1.xlarge", accelerator_model="X1"))
-SLOW = 8.1 / 35
+SLOW = 8.1 / 70
 EVERYTHING = (A10G_SPOT, A10G_ON_DEMAND, T4_SPOT, T4_ON_DEMAND, UNKNOWN)
 
 
@@ -36,7 +36,7 @@ def of(*offerings, definition=TEN_HOURS, without=()) -> Selection:
     return selected(definition, *offerings, peaks=PEAKS, revision=None, memory={each.key: each for each in refused})
 
 
-CHEAP_T4 = offered(T4, SPOT, price_usd_per_hour=0.05)
+CHEAP_T4 = offered(T4, SPOT, price_usd_per_hour=0.03)
 
 
 @pytest.mark.parametrize(

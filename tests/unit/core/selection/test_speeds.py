@@ -46,14 +46,15 @@ def peaks(slow: float, fast: float) -> tuple[float, float, SpeedBasis]:
     [
         pytest.param(Accelerators("A10G", 4), Accelerators("A10G", 4), SAME, id="the same"),
         pytest.param(Accelerators("T4g", 4), Accelerators("T4g", 4), SAME, id="the same, of unknown peaks"),
-        pytest.param(Accelerators("T4"), Accelerators("A10G"), peaks(8.1 / 35, 65 / 70), id="FP32 and tensor"),
-        pytest.param(Accelerators("A10G"), Accelerators("T4"), peaks(70 / 65, 35 / 8.1), id="the other way"),
+        pytest.param(Accelerators("T4"), Accelerators("A10G"), peaks(8.1 / 70, 65 / 70), id="BF16 in FP32, and FP16"),
+        pytest.param(Accelerators("A10G"), Accelerators("T4"), peaks(70 / 65, 70 / 8.1), id="the other way"),
+        pytest.param(Accelerators("T4"), Accelerators("V100"), peaks(320 / 900, 65 / 125), id="neither has BF16"),
         pytest.param(Accelerators("A100"), Accelerators("A10G"), peaks(19.5 / 35, 312 / 70), id="of two variants"),
         pytest.param(Accelerators("L4"), Accelerators("A100"), peaks(300 / 2039, 30.3 / 19.5), id="the widest memory"),
         pytest.param(Accelerators("K80"), Accelerators("A10G"), peaks(4.37 / 70, 240 / 600), id="no tensor cores"),
         pytest.param(Accelerators("A10G", 4), Accelerators("A10G"), peaks(1, 4), id="more gain something or nothing"),
         pytest.param(Accelerators("A10G"), Accelerators("A10G", 4), peaks(0.25, 1), id="fewer lose all or nothing"),
-        pytest.param(Accelerators("T4", 4), Accelerators("A10G"), peaks(8.1 / 35, 4 * 65 / 70), id="more and slower"),
+        pytest.param(Accelerators("T4", 4), Accelerators("A10G"), peaks(8.1 / 70, 4 * 65 / 70), id="more and slower"),
         pytest.param(Accelerators("T4g", 2), Accelerators("T4g"), peaks(1, 2), id="more of unknown peaks"),
         pytest.param(Accelerators("L4", fraction=0.25), Accelerators("L4"), peaks(0.25, 0.25), id="a part"),
         pytest.param(Accelerators("T4g"), Accelerators("A10G"), None, id="unknown"),
@@ -105,7 +106,7 @@ SPOT_A10G = offered(A10G, SPOT, price_usd_per_hour=0.40)
 
 def test_what_nobody_measured_is_chosen_where_even_the_slow_end_of_its_speed_pays() -> None:
     unknown = offered(replace(ARM, architecture="x86_64"), SPOT, price_usd_per_hour=0.01)
-    hardly = replace(CHEAP_T4, price_usd_per_hour=0.08)
+    hardly = replace(CHEAP_T4, price_usd_per_hour=0.04)
 
     assert selected(TEN_HOURS, CHEAP_T4, unknown, SPOT_A10G, peaks=PEAKS).kept == (SPOT_A10G, CHEAP_T4, unknown)
     assert selected(TEN_HOURS, SPOT_A10G, hardly, peaks=PEAKS).chosen == hardly
@@ -124,7 +125,7 @@ def test_what_is_reserved_must_last_for_the_slow_end_of_the_speed() -> None:
     selection = selected(definition, fast, slow, unknown, peaks=PEAKS)
 
     assert selection.kept == (fast, unknown)
-    assert "the job needs 2600 minutes of it" in selection.rejected[0].rejection.reason
+    assert "the job needs 5193 minutes of it" in selection.rejected[0].rejection.reason
 
 
 def test_rows_have_both_ends_of_the_cost_and_what_they_rest_on() -> None:
@@ -133,9 +134,9 @@ def test_rows_have_both_ends_of_the_cost_and_what_they_rest_on() -> None:
     measured, bounded, unknown = rows
     assert measured["speed"] == {"slow": 1.0, "fast": 1.0, "basis": "measured"}
     assert measured["least_cost_usd"] == measured["expected_cost_usd"]
-    assert bounded["speed"] == {"slow": pytest.approx(8.1 / 35), "fast": pytest.approx(65 / 70), "basis": "peaks"}
+    assert bounded["speed"] == {"slow": pytest.approx(8.1 / 70), "fast": pytest.approx(65 / 70), "basis": "peaks"}
     assert bounded["least_cost_usd"] == pytest.approx(1.39, abs=0.01)
-    assert bounded["expected_cost_usd"] == pytest.approx(5.43, abs=0.01)
+    assert bounded["expected_cost_usd"] == pytest.approx(10.82, abs=0.01)
     assert (unknown["speed"], unknown["least_cost_usd"], unknown["expected_cost_usd"]) == (None, None, None)
 
 

@@ -58,15 +58,21 @@ class OssCheckpoints:
         )
 
     def newest_saved(
-        self, checkpoint_uri: str, job_id: str, *, on_unusable: Callable[[str], None] = ignore_unusable
+        self,
+        checkpoint_uri: str,
+        job_id: str,
+        *,
+        at_most: int | None = None,
+        on_unusable: Callable[[str], None] = ignore_unusable,
     ) -> SavedCheckpoint | None:
         """Return the newest complete checkpoint of the job with its step and time, None if there is none.
 
         Raises:
             TransientError: OSS or STS is throttling or not reachable.
+            TooManyObjectsError: the job has more than `at_most` objects, or than are listed in any case.
             PermanentError: checkpoints cannot be read.
         """
-        return self._checkpoints().newest_saved(checkpoint_uri, job_id, on_unusable=on_unusable)
+        return self._checkpoints().newest_saved(checkpoint_uri, job_id, at_most=at_most, on_unusable=on_unusable)
 
     def probe(self, checkpoint_uri: str, job_id: str) -> None:
         """Check, before a job without checkpoints is launched, that its checkpoints could be read.

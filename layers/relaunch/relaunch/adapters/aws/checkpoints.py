@@ -19,7 +19,7 @@ from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.reported import Reported
 from relaunch.core.records import dataclass
 from relaunch.ports import PermanentError
-from relaunch.ports.checkpoints import ignore_unusable
+from relaunch.ports.checkpoints import TooManyObjectsError, ignore_unusable
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -54,10 +54,12 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """Which checkpoints are looked at, and what is called with the reason for each that cannot be used."""
+    """Which checkpoints are looked at, what is called with the reason for each that cannot be used, and the limit."""
 
     is_wanted: Callable[[_Step], bool]
     on_unusable: Callable[[str], None]
+    at_most: int | None = None
+    """How many objects are listed, if that is fewer than MAX_LISTED."""
 
 
 class S3Checkpoints:
@@ -91,7 +93,12 @@ class S3Checkpoints:
         return found.uri if found is not None else None
 
     def newest_saved(
-        self, checkpoint_uri: str, job_id: str, *, on_unusable: Callable[[str], None] = ignore_unusable
+        self,
+        checkpoint_uri: str,
+        job_id: str,
+        *,
+        at_most: int | None = None,
+        on_unusable: Callable[[str], None] = ignore_unusable,
     ) -> SavedCheckpoint | None:
         """Return the newest complete checkpoint as `newest_complete` does, with when S3 got the last of its objects.
 
@@ -99,15 +106,16 @@ class S3Checkpoints:
 
         Raises:
             TransientError: throttled or unreachable.
-            PermanentError: the URI is invalid, the bucket cannot be read, or holds more than can be looked through.
+            TooManyObjectsError: there are more than `at_most` objects, or than can be looked through.
+            PermanentError: the URI is invalid, or the bucket cannot be read.
         """
-        return self._find(checkpoint_uri, job_id, _Search(lambda _: True, on_unusable))
+        return self._find(checkpoint_uri, job_id, _Search(lambda _: True, on_unusable, at_most))
 
     def _find(self, checkpoint_uri: str, job_id: str, search: _Search) -> SavedCheckpoint | None:
         bucket, prefix = self._split(checkpoint_uri)
         job_prefix = f"{prefix}{job_id}/"
         with aws_errors(f"looking for checkpoints in {self._scheme}://{bucket}/{job_prefix}"):
-            listed = {key: (size, at) for key, size, at in self._list(bucket, job_prefix)}
+            listed = {key: (size, at) for key, size, at in self._list(bucket, job_prefix, search.at_most)}
         sizes = {key: size for key, (size, _) in listed.items()}
         steps = sorted(_steps(job_prefix, sizes))
         usable = self._newest_usable(bucket, filter(search.is_wanted, reversed(steps)), sizes, search)
@@ -115,13 +123,15 @@ class S3Checkpoints:
             return None
         found, reported = usable
         saved_at = max(at for key, (_, at) in listed.items() if key.startswith(found.key))
-        earlier = tuple(
-            (each.step, listed[each.key + MANIFEST_OBJECT][1])
-            for each in steps
-            if each.attempt == found.attempt and each < found
-        )
+
+        def below(attempt: int) -> tuple[tuple[int, datetime], ...]:
+            own = (each for each in steps if each.attempt == attempt and each.step < found.step)
+            return tuple((each.step, listed[each.key + MANIFEST_OBJECT][1]) for each in own)
+
+        latest = max(each.attempt for each in steps)
+        retrained = below(latest) if latest > found.attempt else ()
         uri = f"{self._scheme}://{bucket}/{found.key}"
-        return SavedCheckpoint(uri, found.step, found.attempt, saved_at, earlier, reported)
+        return SavedCheckpoint(uri, found.step, found.attempt, saved_at, below(found.attempt), reported, retrained)
 
     def _newest_usable(
         self, bucket: str, steps: Iterator[_Step], sizes: Mapping[str, int], search: _Search
@@ -180,13 +190,14 @@ class S3Checkpoints:
         prefix = match["prefix"]
         return match["bucket"], prefix if not prefix or prefix.endswith("/") else prefix + "/"
 
-    def _list(self, bucket: str, prefix: str) -> Iterator[tuple[str, int, datetime]]:
+    def _list(self, bucket: str, prefix: str, at_most: int | None) -> Iterator[tuple[str, int, datetime]]:
+        most = MAX_LISTED if at_most is None else min(at_most, MAX_LISTED)
         count = 0
         for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix):
             for found in page.get("Contents", []):
-                if count == MAX_LISTED:
-                    raise PermanentError(
-                        f"more than {MAX_LISTED:,} objects are below {self._scheme}://{bucket}/{prefix}: "
+                if count == most:
+                    raise TooManyObjectsError(
+                        f"more than {most:,} objects are below {self._scheme}://{bucket}/{prefix}: "
                         "delete checkpoints that you do not need"
                     )
                 count += 1

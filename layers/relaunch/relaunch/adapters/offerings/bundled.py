@@ -66,11 +66,13 @@ def load_on_demand_prices() -> ReferencePrices:
 @cache
 def load_peaks() -> Mapping[str, Peaks]:
     """Return the published peaks of accelerators by model, without those that nothing was found of."""
-    models = json.loads((_DATA / "accelerator_peaks.json").read_bytes())["models"]
+    table = json.loads((_DATA / "accelerator_peaks.json").read_bytes())
     return MappingProxyType(
         {
-            model: Peaks(tensor and tuple(tensor), tuple(fp32), tuple(memory))
-            for model, (tensor, fp32, memory, *_) in models.items()
+            model: Peaks(
+                tensor and tuple(tensor), tuple(fp32), tuple(memory), model not in table["without_bf16"]["models"]
+            )
+            for model, (tensor, fp32, memory, *_) in table["models"].items()
         }
     )
 

@@ -24,7 +24,8 @@ class SavedCheckpoint:
     """A complete checkpoint: its URI, the step it was saved after, the attempt that wrote it, and when it was done.
 
     `earlier` are the steps and times of the checkpoints of that attempt before it, as far as they are still there.
-    `reported` is what its manifest says about the training.
+    `reported` is what its manifest says about the training. `retrained` are the steps and times of checkpoints below it
+    that the newest attempt after it saved: it found this one damaged, or did not resume.
     """
 
     uri: str
@@ -33,6 +34,7 @@ class SavedCheckpoint:
     saved_at: datetime
     earlier: tuple[tuple[int, datetime], ...] = ()
     reported: Reported = Reported()
+    retrained: tuple[tuple[int, datetime], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,6 +166,8 @@ class NotedProgress:
     """How long its newest save stopped the training; 0 if it does not say so."""
     stalled_since: datetime | None = None
     """Since when nothing newer was saved, for longer than that should take; None if it was."""
+    gaps_seconds: tuple[float, ...] = ()
+    """The latest times between two of its checkpoints, oldest first; empty if noted by an earlier version."""
 
     def in_state(self, state: JobState) -> "NotedProgress":
         """Return what holds in a state of the job: what does not run is done at no time, and does not hang."""

@@ -8,10 +8,9 @@ nothing yet is expected to be as fast as the one before.
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime, timedelta
-from itertools import pairwise
-from statistics import median
 
 from relaunch.core.jobs.attempt import Attempt
+from relaunch.core.jobs.checkpoint_gaps import ENOUGH_GAPS, has_trained, latest_gaps, retrained_at, usual_gap
 from relaunch.core.jobs.cost import attempt_price
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.progress import LONGEST_LEFT, SavedCheckpoint, total_steps
@@ -29,6 +28,8 @@ STALLED_AFTER = 3
 """How many times as old as the time between two of its checkpoints the newest one may be."""
 LEAST_STALL = timedelta(minutes=30)
 """How old it may be anyway: an evaluation, or a restart of a loader, stops a training for minutes."""
+LEAST_STALL_AT_FIRST = timedelta(hours=3)
+"""How old it may be while fewer than ENOUGH_GAPS are known."""
 _LEAST_POINTS = 2
 
 
@@ -180,6 +181,7 @@ def note_progress(job: Job, newest: SavedCheckpoint, now: datetime) -> NotedProg
     training = measure_training(job, newest, (), now)
     is_same = before is not None and (before.step, before.attempt) == (newest.step, newest.attempt)
     at = min(before.at, newest.saved_at) if before is not None and is_same else newest.saved_at
+    gaps = latest_gaps(job, newest, before)
     noted = NotedProgress(
         step=newest.step,
         at=at,
@@ -187,36 +189,33 @@ def note_progress(job: Job, newest: SavedCheckpoint, now: datetime) -> NotedProg
         total_steps=training.total_steps,
         loss=training.loss,
         finishes_at=training.finishes_at,
-        interval_seconds=_interval(newest, at, before),
+        interval_seconds=usual_gap(gaps),
         save_seconds=newest.reported.save_seconds or 0.0,
+        gaps_seconds=gaps,
     )
-    if before is not None and before.stalled_since is not None and noted.step <= before.step:
+    since = retrained_at(job, newest) or at
+    if before is not None and before.stalled_since is not None and not _saves_again(job, newest, before, since):
         return replace(noted, stalled_since=before.stalled_since)
-    return replace(noted, stalled_since=noted.at if _is_stalled(job, noted, now) else None)
+    return replace(noted, stalled_since=since if _is_stalled(job, noted, since, now) else None)
 
 
-def _interval(newest: SavedCheckpoint, saved_at: datetime, before: NotedProgress | None) -> float:
-    """Return the usual time between two checkpoints, 0 if that is not known: a training may keep only the newest."""
-    times = [*(at for _, at in newest.earlier), saved_at]
-    between = [(later - sooner).total_seconds() for sooner, later in pairwise(times)]
-    if between:
-        # One that hung once is not expected to hang as long again.
-        return max(median(between), 0.0)
-    if before is None or before.attempt != newest.attempt:
-        return 0.0 if before is None else before.interval_seconds
-    if before.interval_seconds or newest.step == before.step:
-        return before.interval_seconds
-    return max((saved_at - before.at).total_seconds(), 0.0)
+def _saves_again(job: Job, newest: SavedCheckpoint, before: NotedProgress, since: datetime) -> bool:
+    """Return whether a training that had stalled has saved since, if only steps that an attempt before had saved."""
+    if newest.step > before.step:
+        return True
+    is_another = since > newest.saved_at or (newest.attempt != before.attempt and has_trained(job, newest))
+    return is_another and before.stalled_since is not None and since > before.stalled_since
 
 
-def _is_stalled(job: Job, noted: NotedProgress, now: datetime) -> bool:
+def _is_stalled(job: Job, noted: NotedProgress, since: datetime, now: datetime) -> bool:
     """Return whether a task that is paid for has saved nothing for longer than it should take."""
     attempt = job.attempt
     if job.state is not JobState.RUNNING or attempt is None or attempt.started_at is None:
         return False
     if not noted.interval_seconds or (noted.total_steps is not None and noted.step >= noted.total_steps):
         return False
-    limit = max(STALLED_AFTER * timedelta(seconds=noted.interval_seconds), LEAST_STALL)
+    least = LEAST_STALL if len(noted.gaps_seconds) >= ENOUGH_GAPS else LEAST_STALL_AT_FIRST
+    limit = max(STALLED_AFTER * timedelta(seconds=noted.interval_seconds), least)
     if noted.attempt != attempt.number:
         limit += START_OVERHEAD
-    return now - max(noted.at, attempt.started_at) > limit
+    return now - max(since, attempt.started_at) > limit

@@ -60,6 +60,7 @@ class Metric(StrEnum):
     JOBS_OVERDUE = "JobsOverdue"
     JOBS_REFUSED = "JobsRefused"
     TRAININGS_STALLED = "TrainingsStalled"
+    PROGRESS_LEFT_OUT = "ProgressLeftOut"
     CLUSTERS_UNREADABLE = "ClustersUnreadable"
     MESSAGES_FAILED = "MessagesFailed"
     MESSAGE_RETRY_TIME = "MessageRetryTime"
@@ -104,6 +105,7 @@ METRICS: Mapping[Metric, MetricKind] = {
     Metric.JOBS_OVERDUE: MetricKind(),
     Metric.JOBS_REFUSED: MetricKind(),
     Metric.TRAININGS_STALLED: MetricKind(),
+    Metric.PROGRESS_LEFT_OUT: MetricKind(),
     Metric.CLUSTERS_UNREADABLE: MetricKind(),
     Metric.MESSAGES_FAILED: MetricKind(dimension="queue"),
     Metric.MESSAGE_RETRY_TIME: MetricKind(Unit.SECONDS),

@@ -9,8 +9,20 @@ class Peaks:
 
     Throughputs are dense, in 10^12 operations per second: that of tensor cores in BF16 or FP16, None for a model
     without such cores, and that in FP32. The bandwidth of the memory is in 10^9 bytes per second.
+    `has_bf16` says whether its tensor cores, if there are any, compute BF16 and TF32 too.
     """
 
     tensor_tflops: tuple[float, float] | None
     fp32_tflops: tuple[float, float]
     memory_gb_per_second: tuple[float, float]
+    has_bf16: bool = True
+
+    @property
+    def fp16_tflops(self) -> tuple[float, float]:
+        """Return the throughput in FP16: that of FP32 without tensor cores."""
+        return self.tensor_tflops or self.fp32_tflops
+
+    @property
+    def bf16_tflops(self) -> tuple[float, float]:
+        """Return the throughput in BF16: what lacks it computes it in FP32, as it does TF32."""
+        return self.fp16_tflops if self.has_bf16 else self.fp32_tflops

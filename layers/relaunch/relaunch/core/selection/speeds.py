@@ -5,7 +5,8 @@ Architectures", 2009) a program is limited by the throughput of arithmetic or by
 is limited by one of them on both models is faster by the ratio of that one, and a mixture by something between: the
 least and the largest of the ratios are the ends of the interval. It is a bound on what peaks explain, and no proof:
 
-- Peaks are not reached, and by some models, libraries and kernels less than by others.
+- Peaks are not reached, and by some models, libraries and kernels less than by others: BF16 on what has no tensor cores
+  for it may be slower than FP32.
 - Loading data, the CPU, the network between GPUs and the memory that a batch fits into are not in them.
 - Several accelerators are taken to be between no gain and as many times faster as they are more.
 """
@@ -124,8 +125,10 @@ def _ratios(used: Peaks | None, measured: Peaks | None) -> tuple[float, float] |
     if used is None or measured is None:
         return None
     pairs = (
-        # What has no tensor cores computes BF16 and FP16 at the rate of FP32, or slower.
-        (used.tensor_tflops or used.fp32_tflops, measured.tensor_tflops or measured.fp32_tflops),
+        (used.fp16_tflops, measured.fp16_tflops),
+        # Whether a job computes FP16 or BF16 is not known. Of TF32 the ratio is between this one and that of FP32, for
+        # tensor cores that have both compute TF32 no faster than BF16.
+        (used.bf16_tflops, measured.bf16_tflops),
         (used.fp32_tflops, measured.fp32_tflops),
         (used.memory_gb_per_second, measured.memory_gb_per_second),
     )

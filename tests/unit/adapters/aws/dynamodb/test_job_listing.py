@@ -20,7 +20,7 @@ FULL = replace(
     running=RunningTask(NOW, 1.5),
     ended_at=NOW,
     state_since=NOW,
-    noted=NotedProgress(120, NOW, 2, 200, 0.5, NOW, 600.0, 3.5, NOW),
+    noted=NotedProgress(120, NOW, 2, 200, 0.5, NOW, 600.0, 3.5, NOW, (600.0, 601.5)),
 )
 
 
@@ -44,6 +44,7 @@ def test_a_summary_is_read_as_it_was_written_without_what_a_newer_release_added(
         {"waiting": {"reason": "weather", "since": "2026-11-28T20:00:00Z", "detail": ""}},
         {"waiting": "slot"},
         {"noted": {"step": 120, "at": "soon", "attempt": 1}},
+        {"noted": {"step": 120, "at": "2026-11-28T20:00:00Z", "attempt": 1, "gaps_seconds": ["long"]}},
         {"offering": {"instance_type": "g5.xlarge"}},
     ],
 )

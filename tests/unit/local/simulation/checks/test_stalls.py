@@ -10,12 +10,15 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState, NotedProgress
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.s3 import ObjectStore
+from relaunch_local.simulation.aws.trainings import Recipe, Trainings, _Training
+from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.checks.stalls import StallChecks
 
 HOUR = timedelta(hours=1)
 UNSAVED = "what is noted of a training is saved"
 SAVES = "only a training that saves nothing has stalled"
 TWICE = "a stall is said once"
+TRAINS = "a job that trains is not said to be stalled"
 
 
 @pytest.mark.parametrize(
@@ -52,13 +55,41 @@ def test_a_stall_that_is_said_again_is_found():
     assert found == [TWICE]
 
 
+@pytest.mark.parametrize(
+    ("since", "stalls_at", "broken"),
+    [
+        pytest.param(-HOUR, None, [TRAINS], id="its next checkpoint is not due yet"),
+        pytest.param(-2 * HOUR, None, [], id="it is due"),
+        pytest.param(-HOUR, 60.0, [], id="it gains nothing"),
+        pytest.param(None, None, [], id="it does not work"),
+    ],
+)
+def test_a_stall_of_a_training_that_works_is_found(since, stalls_at, broken):
+    found, checks, now = make_checks()
+    job = make_running_job(noted_progress=NotedProgress(60, now - HOUR, 1, stalled_since=now))
+    recipe = Recipe(work_seconds=90_000.0, checkpoint_seconds=7_200.0)
+    started_at = None if since is None else now + since
+    training = _Training(None, None, recipe, job.job_id, 1, 60.0, None, resumed_at=started_at, stalls_at=stalls_at)
+    checks._trainings().running[job.current_attempt.task_id] = training
+
+    checks.job_saved(None, job)
+
+    assert found == broken
+
+
 def make_checks():
     """Make checks of a job that saved its steps 50 and 60 two hours and one hour ago, what they find, and the time."""
     clock = Clock()
     objects = ObjectStore()
     now = clock.now()
     found: list[str] = []
+
+    def check(name: str, is_good: bool, _: str) -> None:
+        found.extend([] if is_good else [name])
+
     for step, hours in ((50, 2), (60, 1)):
         key = f"resnet/resnet-1f2e3d4c/attempt-1/step-{step:07d}/manifest.json"
         objects.write("acme-checkpoints", key, b"{}", now - hours * HOUR)
-    return found, StallChecks(clock, objects, lambda name, is_good, _: None if is_good else found.append(name)), now
+    trainings = Trainings(clock, Chance(1, clock.now), objects, {})
+    checks = StallChecks(clock, objects, check, lambda: trainings)
+    return found, checks, now

@@ -134,7 +134,12 @@ _READERS: Mapping[type, Mapping[str, Callable[[Any], Any]]] = {
     Waiting: {"reason": WaitReason, "since": _time, "until": _optional(_time)},
     OfferingKey: {"purchase": PurchaseOption},
     RunningTask: {"since": _time, "basis": CostBasis},
-    NotedProgress: {"at": _time, "finishes_at": _optional(_time), "stalled_since": _optional(_time)},
+    NotedProgress: {
+        "at": _time,
+        "finishes_at": _optional(_time),
+        "stalled_since": _optional(_time),
+        "gaps_seconds": lambda given: tuple(float(each) for each in given),
+    },
     OpenCharge: {"at": _time, "until": _optional(_time)},
 }
 """How the fields of each record are read that are neither text nor number."""
