@@ -70,4 +70,4 @@ def test_how_often_spot_interrupts_work_depends_on_how_fast_that_is():
 
     slow = find_notices(measured, None, selected(measured, make_offering(T4), peaks=PEAKS, revision=None))
 
-    assert "g4dn.xlarge spot is expected to be interrupted 2.8 times" in slow[0]
+    assert "g4dn.xlarge spot is expected to be interrupted 5.6 times" in slow[0]
