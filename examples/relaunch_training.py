@@ -39,8 +39,7 @@ _ATTEMPT = re.compile(r".+/attempt-[0-9]{1,6}/", re.DOTALL)
 _STEP = re.compile(r".+/attempt-([0-9]{1,6})/step-([0-9]{1,19})/", re.DOTALL)
 _UNSAFE_KEY = re.compile(r"(.*/)?\.{0,2}(/.*)?|manifest\.json", re.DOTALL)
 _METRIC = re.compile(r"(?!(step|of|save_seconds)$)[A-Za-z_][A-Za-z0-9_./-]*")
-# Codes of S3, KMS, STS and OSS, and classes of botocore and s3transfer.
-_TEMPORARY = re.compile(
+_TEMPORARY = re.compile(  # codes of S3, KMS, STS and OSS, and classes of botocore and s3transfer
     "Throttl|SlowDown|TooManyRequests|LimitExceeded|ThroughputExceeded|Timeout|TooSkewed|ExpiredToken|Internal|Aborted"
     "|Unavailable|PriorRequest|IDPCommunication|BadDigest|IncompleteBody|IncompleteRead|ConnectionError|HTTPClientError"
     "|RetrievalError|RetriesExceeded|ResponseParser"
@@ -496,5 +495,6 @@ def s3_client(scheme: str) -> Any:
 
 def _describe_by_md5(request: Any, **_: Any) -> None:
     # DeleteObjects has to have a checksum, and other stores than AWS may know no newer one.
-    del request.headers["x-amz-checksum-crc32"], request.headers["x-amz-sdk-checksum-algorithm"]
+    for name in ("Content-MD5", "x-amz-checksum-crc32", "x-amz-sdk-checksum-algorithm"):
+        del request.headers[name]  # botocore before 1.36 sets the first
     request.headers["Content-MD5"] = base64.b64encode(hashlib.md5(request.body).digest()).decode()  # noqa: S324

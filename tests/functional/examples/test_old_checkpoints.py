@@ -67,6 +67,23 @@ def test_what_an_attempt_resumed_from_or_saved_last_stays(attempt: Attempt, tmp_
     assert steps_in(tmp_path) == [(1000, 1), (600, 2)]
 
 
+def test_old_checkpoints_in_s3_are_deleted() -> None:
+    with aws_in_process():
+        s3_client.cache_clear()
+        s3_client("s3:").create_bucket(Bucket="checkpoints")
+        checkpoints = Checkpoints(f"{JOB}attempt-1/")
+        for step in (1, 2, 3):
+            checkpoints.save(step, OBJECTS)
+
+        assert checkpoints.prune(2) == 1
+        left = {uri.rsplit("/", 2)[1] for uri in relaunch_training.find_complete(JOB)}
+        assert (left, len(s3_client("s3:").list_objects_v2(Bucket="checkpoints")["Contents"])) == (
+            {"step-0000002", "step-0000003"},
+            6,
+        )
+    s3_client.cache_clear()
+
+
 @pytest.fixture(name="sent")
 def _sent(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The job has 2,500 old objects and a newer checkpoint; a deletion is answered by what the test puts into it."""
