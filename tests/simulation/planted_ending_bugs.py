@@ -36,7 +36,7 @@ def _told_once() -> AbstractContextManager[object]:
 def _given_up(original: Callable[..., MachineDecision]) -> Callable[..., MachineDecision]:
     def decide(machine: Machine, found: str, now: datetime, *given: object) -> MachineDecision:
         decision = original(machine, found, now, *given)
-        return ending.gone(machine, now, event="terminated") if decision.machine.told_at else decision
+        return ending.gone(machine, now, event="terminated", detail="") if decision.machine.told_at else decision
 
     return decide
 

@@ -77,7 +77,7 @@ def _never_ended(machine: Machine, _event: object, now: datetime, _limits: Machi
 
 
 def _ended_when_due(machine: Machine, _event: object, now: datetime, _limits: MachineLimits) -> MachineDecision:
-    return ending.terminate(machine, now, event="idle")
+    return ending.terminate(machine, now, event="idle", detail="")
 
 
 @contextmanager
