@@ -33,6 +33,7 @@ COMMANDS: dict[str, Arguments] = {
     "logs": lambda job, _file: ["logs", job],
     "open": lambda job, _file: ["open", job, "--print"],
     "machines": lambda _job, _file: ["machines"],
+    "costs": lambda _job, _file: ["costs"],
     "events": lambda _job, _file: ["events"],
     "amis": lambda _job, _file: ["amis"],
     "definitions": lambda _job, _file: ["definitions"],

@@ -68,7 +68,7 @@ MOST = {
     "observe_capacity": (190, 11),
     "observe_task": (193, 16),
     "plan_api": (233, 30),
-    "reconcile": (191, 11),
+    "reconcile": (193, 11),
     "refresh_offerings": (156, 13),
     "request_machine": (192, 18),
     "send_notices": (186, 13),

@@ -53,7 +53,7 @@ def test_an_estimated_duration_tells_what_it_costs_to_finish(relaunch):
 def test_where_it_was_measured_bounds_what_it_costs_elsewhere(relaunch):
     options = ("--gpu", "1", "--purchase", "on-demand", "--estimated-duration", "20h@A10G", "--offline")
 
-    result = relaunch("plan", *options, "--region", "us-east-1", "--limit", "9")
+    result = relaunch("plan", *options, "--region", "us-east-1", "--limit", "40")
     explained = relaunch("plan", *options, "--region", "us-east-1", "--explain", "g4dn.xlarge")
 
     text = flat(result.stdout)
@@ -61,12 +61,12 @@ def test_where_it_was_measured_bounds_what_it_costs_elsewhere(relaunch):
     assert (
         "would run on g5.xlarge (1x A10G 24 GiB) on-demand in us-east-1a at $1.0060/h, about $20.51 to finish" in text
     )
-    assert "0.5260 $11.53-45.66" in text
+    assert "0.5260 $11.53-91.12" in text
     assert (
         "TO FINISH: measured on A10G; published peaks bound others to so many times that speed: L40S 1.4-5.2, "
-        "L4 0.5-1.7, T4 0.23-0.93"
+        "L4 0.5-1.7, H100 1.9-14, T4 0.12-0.93, "
     ) in text
-    assert "$11.53-45.66 to finish" in flat(explained.stdout)
+    assert "$11.53-91.12 to finish" in flat(explained.stdout)
     assert "is taken to be the same" not in result.stderr
 
 
