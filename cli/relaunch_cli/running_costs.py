@@ -16,13 +16,17 @@ MOST = 1_000
 """How many machines, and how many tasks elsewhere, are read: one by one."""
 
 
-def load_running_costs(deps: "Dependencies", now: datetime) -> Iterator[CostEntry]:
-    """Yield what machines of our own that are not charged, and tasks elsewhere that run, have cost until now.
+def load_running_costs(deps: "Dependencies", now: datetime) -> tuple[list[CostEntry], bool]:
+    """Return what machines of our own that are not charged, and tasks elsewhere that run, have cost until now.
 
-    A machine costs its price when it was launched: what it was in each hour is read once it is gone.
+    The second value is whether others were left unread. A machine costs its price when it was launched: what it was in
+    each hour is read once it is gone.
     """
+    machine_ids = deps.machines.load_living(MOST + 1)
+    holders = deps.jobs.load_slot_holders(MOST + 1)
     load_job = cache(deps.jobs.load_job)
-    for machine_id in deps.machines.load_living(MOST):
+    found = list[CostEntry]()
+    for machine_id in machine_ids[:MOST]:
         machine = deps.machines.load_machine(machine_id)
         if machine is None:
             continue
@@ -30,11 +34,12 @@ def load_running_costs(deps: "Dependencies", now: datetime) -> Iterator[CostEntr
             job = load_job(job_id)
             # One that is gone is read until all its jobs are charged.
             if job is not None and not job.charges.has_charged(machine_id):
-                yield CostEntry(cost_key(job, machine.offering), days)
-    for job_id in deps.jobs.load_slot_holders(MOST):
+                found.append(CostEntry(cost_key(job, machine.offering), days))
+    for job_id in holders[:MOST]:
         job = load_job(job_id)
         if job is not None:
-            yield from _running_elsewhere(job, now)
+            found += _running_elsewhere(job, now)
+    return found, len(machine_ids) > MOST or len(holders) > MOST
 
 
 def _running_elsewhere(job: Job, now: datetime) -> Iterator[CostEntry]:

@@ -1,16 +1,17 @@
 """`relaunch costs`."""
 
 import calendar
+from collections.abc import Sequence
 from datetime import UTC, date
 from typing import Annotated
 
 import typer
 
-from relaunch.core.jobs.cost_report import GROUPS, sum_costs
+from relaunch.core.jobs.cost_report import GROUPS, KEPT, CostRow, sum_costs
 from relaunch_cli.errors import CommandError, did_you_mean
 from relaunch_cli.lookup import connect
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
-from relaunch_cli.running_costs import load_running_costs
+from relaunch_cli.running_costs import MOST, load_running_costs
 from relaunch_cli.value_completions import complete_cost_group
 from relaunch_cli.views.costs import describe_costs, print_csv, render_costs
 from relaunch_cli.views.json_output.costs import costs_json
@@ -43,34 +44,55 @@ def costs(  # noqa: PLR0913 - a command has the options it has
 
     What was paid is kept for two years, longer than the jobs. What runs now is included, at the price it began with.
     """
-    groups = tuple(dict.fromkeys(by or ["definition"]))
-    for group in groups:
-        if group not in GROUPS:
-            hint = did_you_mean(group, GROUPS) or f"costs are grouped by {', '.join(GROUPS)}"
-            raise CommandError(f"--by: {group!r} is none of the groups of costs", hint)
+    groups = _parse_groups(by or ["definition"])
     if as_json and as_csv:
         raise CommandError("--json and --csv cannot be given together", "give one of them")
     deps = connect(context, stack).deps
     now = deps.clock.now()
-    today = now.astimezone(UTC).date()
-    first = _parse_day("--since", since, is_last=False) if since else today.replace(day=1)
-    last = _parse_day("--until", until, is_last=True) if until else max(today, first)
-    if last < first:
-        raise CommandError(f"--until: {last} is before {first}", "give a day that is not before --since")
+    first, last = _parse_period(since, until, now.astimezone(UTC).date())
     with progress("reading costs"):
         paid = deps.jobs.load_costs(first, last)
-        running = [each.within(first, last) for each in load_running_costs(deps, now)]
+        unpaid, is_cut = load_running_costs(deps, now)
+    running = [each.within(first, last) for each in unpaid]
     rows = sum_costs(paid, running, groups)
-    total = next(iter(sum_costs(paid, running, ())), None)
+    total = next(iter(sum_costs(paid, running, ())), CostRow(()))
     if as_json:
-        print_json(costs_json(rows, total, groups, first, last))
-    elif as_csv:
+        print_json(costs_json(rows, total, groups, first, last, is_cut=is_cut))
+        return
+    if as_csv:
         print_csv(rows, groups)
-    elif total is None:
-        print_note(f"no costs from {first} to {last}: no machine was paid for a job, and no task ran")
-    else:
+    elif rows:
         print_result(render_costs(rows, total, groups))
         print_note(describe_costs(total, first, last))
+    else:
+        print_note(f"no costs from {first} to {last}: no machine was paid for a job, and no task ran")
+    if is_cut:
+        print_note(f"of what runs only {MOST:,} machines and {MOST:,} tasks elsewhere were read: the rest is missing")
+
+
+def _parse_groups(names: Sequence[str]) -> tuple[str, ...]:
+    for name in names:
+        if name not in GROUPS:
+            hint = did_you_mean(name, GROUPS) or f"costs are grouped by {', '.join(GROUPS)}"
+            raise CommandError(f"--by: {name!r} is none of the groups of costs", hint)
+    return tuple(dict.fromkeys(names))
+
+
+def _parse_period(since: str, until: str, today: date) -> tuple[date, date]:
+    """Return the first and the last day; there are no costs after today, and none from before they are kept.
+
+    Raises:
+        CommandError: there are no such days, or no costs of them. Each month is a query: they are not any number.
+    """
+    first = _parse_day("--since", since, is_last=False) if since else today.replace(day=1)
+    kept_since = today - KEPT
+    if first < kept_since:
+        raise CommandError(f"--since: costs of {first} are not kept", f"give a day from {kept_since} on")
+    newest = max(today, first)
+    last = min(_parse_day("--until", until, is_last=True), newest) if until else newest
+    if last < first:
+        raise CommandError(f"--until: {last} is before {first}", "give a day that is not before --since")
+    return first, last
 
 
 def _parse_day(option: str, text: str, *, is_last: bool) -> date:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 
 from relaunch.core.jobs.cost_report import CostRow
+from relaunch_cli.terminal import one_line
 from relaunch_cli.views.formatting import format_cost, format_percentage
 from relaunch_cli.views.table import PlainTable
 
@@ -56,5 +57,6 @@ def print_csv(rows: Iterable[CostRow], groups: Sequence[str]) -> None:
 
 
 def _as_cell(value: str) -> str:
-    """Return a value that no spreadsheet takes for a formula ("CSV Injection", OWASP)."""
+    """Return a value that controls no terminal, and is no formula to a spreadsheet ("CSV Injection", OWASP)."""
+    value = one_line(value)
     return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value

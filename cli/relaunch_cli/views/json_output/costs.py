@@ -8,15 +8,16 @@ from relaunch_cli.views.json_output.json_time import JsonObject
 
 
 def costs_json(
-    rows: Iterable[CostRow], total: CostRow | None, groups: Sequence[str], first: date, last: date
+    rows: Iterable[CostRow], total: CostRow, groups: Sequence[str], first: date, last: date, *, is_cut: bool
 ) -> JsonObject:
-    """Return the document of `costs`."""
+    """Return the document of `costs`; `is_cut`: not all that runs was read."""
     return {
         "since": first.isoformat(),
         "until": last.isoformat(),
         "by": list(groups),
         "costs": [dict(zip(groups, row.group, strict=True)) | _amounts_json(row) for row in rows],
-        "total": _amounts_json(total or CostRow(())),
+        "total": _amounts_json(total),
+        "is_cut": is_cut,
     }
 
 

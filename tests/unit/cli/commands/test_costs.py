@@ -60,8 +60,9 @@ def test_other_days_and_groups(relaunch, session, paid):
     ]
     of_month = relaunch("costs", "--since", f"{since:%Y-%m}", "--until", f"{since:%Y-%m}")
     assert lines(of_month)[-1][:3] == ["total", "1.0", "$7.00"]
-    nothing = relaunch("costs", "--since", "2020-01", "--until", "2020-02-03")
-    assert "no costs from 2020-01-01 to 2020-02-03" in nothing.stderr
+    nothing = relaunch("costs", "--since", "2024-09", "--until", "2024-10-03")
+    assert "no costs from 2024-09-01 to 2024-10-03" in nothing.stderr
+    assert f"from {today.replace(day=1)} to {today} (UTC)"[5:] in relaunch("costs", "--until", "9999-12").stderr
 
 
 def test_what_a_machine_has_cost_that_is_not_over_is_part_of_the_costs(relaunch, session, paid):
@@ -100,7 +101,7 @@ def test_json_and_csv(relaunch, session, paid):
         "g5.xlarge,2.100000,0.000000,1.004000,4.010000,0.000000",
         ",3.000000,3.000000,0.000000,0.000000,0.000000",
     ]
-    assert json.loads(relaunch("costs", "--json", "--since", "2020-01", "--until", "2020-01").stdout)["costs"] == []
+    assert json.loads(relaunch("costs", "--json", "--since", "2024-09", "--until", "2024-09").stdout)["costs"] == []
 
 
 @pytest.mark.parametrize(
@@ -111,6 +112,7 @@ def test_json_and_csv(relaunch, session, paid):
         (("--since", "november"), "'november' is neither a day nor a month"),
         (("--since", "2026-13"), "'2026-13' is neither a day nor a month"),
         (("--since", "2026-11-02", "--until", "2026-11-01"), "2026-11-01 is before 2026-11-02"),
+        (("--since", "0001-01"), "costs of 0001-01-01 are not kept"),
         (("--json", "--csv"), "--json and --csv cannot be given together"),
     ],
 )
@@ -120,9 +122,17 @@ def test_what_cannot_be_shown(relaunch, options, error):
     assert error in result.stderr
 
 
+def test_what_was_left_unread_is_said(relaunch, session, paid, monkeypatch):
+    monkeypatch.setattr("relaunch_cli.running_costs.MOST", 0)
+    now = session.clock.now()
+    session.deps.machines.save_machine(change(make_machine(state=MachineState.READY, wake_at=now)))
+    assert "the rest is missing" in relaunch("costs").stderr
+    assert json.loads(relaunch("costs", "--json").stdout)["is_cut"] is True
+
+
 def test_a_value_that_a_spreadsheet_would_compute_is_text(relaunch, session, paid):
-    key = CostKey("=cmd", "", "s3", "g5.xlarge", "spot")
+    key = CostKey("=cmd\x1b", "", "s3", "g5.xlarge", "spot")
     today = session.clock.now().date()
     job = session.deps.jobs.load_job(paid.job_id)
     session.deps.jobs.save_job(Decision(job, costs=(CostEntry(key, (DayCost(today, 1.0, 1.0, 1.0),)),)))
-    assert "'=cmd,1.0" in relaunch("costs", "--csv").stdout
+    assert "'=cmd\N{REPLACEMENT CHARACTER},1.0" in relaunch("costs", "--csv").stdout

@@ -2,10 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date
+from datetime import date, timedelta
 
 from relaunch.core.jobs.cost import CostEntry, CostKey
 from relaunch.core.records import dataclass
+
+KEPT = timedelta(days=2 * 366)
+"""How long the costs of a month are kept after its end."""
 
 
 def months_between(first: date, last: date) -> tuple[str, ...]:

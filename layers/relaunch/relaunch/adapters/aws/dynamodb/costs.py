@@ -9,11 +9,9 @@ from typing import Any
 
 from relaunch.adapters.aws.dynamodb.table import Action, Item, JobsTable, count_in, epoch, key, text
 from relaunch.core.jobs.cost import CostEntry, CostKey
-from relaunch.core.jobs.cost_report import months_between
+from relaunch.core.jobs.cost_report import KEPT, months_between
 from relaunch.core.machines.charges import DayCost
 
-# The costs of a month are kept for so long after its end.
-_KEPT = timedelta(days=2 * 366)
 # What is summed up of a day, and the letter with which its attributes begin: `u07` are the USD of the seventh.
 _SUMS = {"usd": "u", "on_demand_usd": "o", "hours": "h", "unpriced_hours": "n"}
 _PARTS = ("definition", "repository", "caller", "instance_type", "purchase")
@@ -40,7 +38,7 @@ def _add(month: str, cost_key: CostKey, sums: Mapping[str, Decimal]) -> Action:
     return count_in(
         key(f"COSTS#{month}", json.dumps([getattr(cost_key, name) for name in _PARTS])),
         f"ADD {', '.join(f'{name} :{name}' for name in sums)} SET expires_at = :expires_at",
-        values | {":expires_at": epoch(last + _KEPT)},
+        values | {":expires_at": epoch(last + KEPT)},
     )
 
 
