@@ -1,9 +1,9 @@
 """What is gained by learning: several jobs of a definition one after the other, in a world whose speeds are known.
 
-The world is that of benchmarks.speeds. Before each job the spot prices are drawn anew around today's, and some of spot
+The world is that of benchmarks.speeds. Before each job the spot prices are drawn around today's, and some of spot
 is gone. A job teaches the speed of the model that it ran on, by a few percent wrong. A deadline is one to three times
 the duration that the definition says; it could be kept if some on-demand machine is fast enough, it is promised as
-`relaunch plan` promises it, and kept if the on-demand machine by which it is reckoned is fast enough. The last column
+`relaunch plan` promises it, and kept if the on-demand machine that it is reckoned on is fast enough. The last column
 is what could
 be promised by the on-demand machine of the largest lower bound, which is no part of the product.
 """
