@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 
+from benchmarks.learned_speeds import Learning
 from benchmarks.offering_tables import all_offerings
 from benchmarks.selection import in_region
 from benchmarks.session import Session
@@ -41,8 +42,9 @@ def measure(session: Session) -> list[Table]:
     dice = Random(SEED)  # noqa: S311 - the same definitions every time
     began = time.perf_counter()
     regrets: dict[str, list[float]] = {}
-    for _ in range(definitions):
-        for rule, regret in _one(dice).items():
+    learning = Learning()
+    for number in range(definitions):
+        for rule, regret in _one(dice, learning, SEED + number).items():
             regrets.setdefault(rule, []).append(regret)
     seconds = time.perf_counter() - began
     rows = [
@@ -54,10 +56,10 @@ def measure(session: Session) -> list[Table]:
         "product: what would be chosen if every model had been measured once, each time wrong by some 5 %.",
     )
     columns = ("speeds", "mean %", "median %", "worst %", "best one chosen")
-    return [Table("Cost to finish over that of the best choice", columns, rows, notes)]
+    return [Table("Cost to finish over that of the best choice", columns, rows, notes), *learning.tables()]
 
 
-def _one(dice: Random) -> dict[str, float]:
+def _one(dice: Random, learning: Learning, seed: int) -> dict[str, float]:
     memory_gib = dice.choice((8, 16, 24, 40))
     gpu = GpuRequirement(1, memory_gib * 1024)
     bare = JobDefinition(
@@ -78,6 +80,8 @@ def _one(dice: Random) -> dict[str, float]:
     assert equal.work is not None  # noqa: S101 - for the type checker: it has a duration
     truth = cost_of(replace(equal.work, speed_of=_points(speeds)))
     learned = cost_of(replace(equal.work, speed_of=_points(_with_errors(dice, speeds))))
+    saving = cost_of(replace(equal.work, speed_of=_points(speeds), has_checkpoint=True))
+    learning.run(measured, equal.kept, speeds, saving, seed)
     best = min(_usd(truth(each)) for each in equal.kept)
     chosen = {
         "all models equally fast": equal.chosen,

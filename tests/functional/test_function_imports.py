@@ -64,11 +64,11 @@ UNUSED: Mapping[str, tuple[str, ...]] = {
 # start up to 2 ms longer, of the latter up to half a millisecond.
 MOST = {
     "job_api": (211, 22),
-    "launch_attempt": (215, 14),
+    "launch_attempt": (216, 14),
     "observe_capacity": (190, 11),
     "observe_task": (193, 16),
-    "plan_api": (233, 30),
-    "reconcile": (193, 11),
+    "plan_api": (234, 30),
+    "reconcile": (195, 11),
     "refresh_offerings": (156, 13),
     "request_machine": (192, 18),
     "send_notices": (186, 13),

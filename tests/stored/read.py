@@ -86,6 +86,11 @@ def _capacity(group: Group, stores: Any) -> object:
     return sk_of(group).startswith("RUNS#") or sk_of(group).startswith("POOL#") or memory or runs or pools
 
 
+def _rates(group: Group, stores: Any) -> object:
+    # Releases that learn no rates never read one.
+    return not hasattr(stores, "rates") or stores.rates.load_rate(pk_of(group), sk_of(group)).observed
+
+
 def _trigger(group: Group, stores: Any) -> object:
     source, _, name = pk_of(group).partition("#")
     return stores.definitions.find_definitions(TriggerSource(source), name)
@@ -122,6 +127,7 @@ _READ: Mapping[str, Callable[[Group, Any], object]] = {
     "MACHINES": lambda group, stores: stores.machines.load_totals(),
     "STARTS": _starts,
     "CAPACITY": _capacity,
+    "RATES": _rates,
     "DEFINITION": lambda group, stores: stores.definitions.load_registered(sk_of(group)),
     "TRIGGER": _trigger,
     "EVENTS": _events,

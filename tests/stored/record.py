@@ -23,6 +23,7 @@ from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.adapters.offerings.bundled import bundled_snapshot
 from relaunch.core.jobs.effects import AbandonMachine
 from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.selection.rates import ObservedRate, RateRecord
 from relaunch.core.triggers.dispatch_rate import DispatchStarts
 from relaunch.ports import FoundRevision, RevisionMaintenance
 from relaunch_local.in_memory.jobs import InMemoryJobs
@@ -207,6 +208,8 @@ class _Recorder:
         at = max(origin.at for origin in snapshot.origins.values())
         DynamoDbSnapshots(self._client, "jobs").save_snapshot(snapshot)
         stores.events.save_dispatch_starts(DispatchStarts("5e07", {"github:1": at}))
+        rate = ObservedRate("resnet-1", 1, 600, at, 1.5, "5e07", 31.0)
+        stores.rates.save_rate(RateRecord("resnet", "4x A10G", (rate, replace(rate, attempt=2, save_seconds=None))))
         stores.maintenance.save_maintenance(RevisionMaintenance(at, {"relaunch-trainer": at}))
         stores.maintenance.save_revision("5e07", FoundRevision("arn:aws:ecs:us-east-1:1:task-definition/trainer:7", at))
         if self._decision is not None:

@@ -218,7 +218,7 @@ def _cost(row: Row) -> str:
 
 
 def _describe_speeds(kept: Iterable[Row]) -> str:
-    """Return what the costs to finish rest on: where the duration was measured, and how others compare with that."""
+    """Return what the costs to finish rest on: where the speed was measured, and how others compare with that."""
     measured: list[str] = []
     bounded: list[str] = []
     unknown: list[str] = []
@@ -229,6 +229,8 @@ def _describe_speeds(kept: Iterable[Row]) -> str:
             unknown.append(model)
         elif speed["basis"] == SpeedBasis.MEASURED:
             measured.append(model)
+        elif speed["basis"] == SpeedBasis.LEARNED:
+            measured.append(f"{model} ({_describe_learned(speed)})")
         elif speed["basis"] == SpeedBasis.PEAKS:
             bounded.append(f"{model} {speed['slow']:.2g}-{speed['fast']:.2g}")
     if not measured and not bounded:
@@ -240,6 +242,13 @@ def _describe_speeds(kept: Iterable[Row]) -> str:
     )
     shown = (f"{before}{', '.join(dict.fromkeys(names))}{after}" for before, names, after in parts if names)
     return f"TO FINISH: {'; '.join(shown)}"
+
+
+def _describe_learned(speed: Mapping[str, object]) -> str:
+    """Return by how many jobs a speed was measured, and what a save takes: `3 jobs, a save takes 31 s`."""
+    seconds = speed["save_seconds"]
+    save = f", a save takes {seconds:.3g} s" if isinstance(seconds, int | float) else ""
+    return f"{format_count(int(str(speed['jobs'])), 'job')}{save}"
 
 
 def _rejected_table(

@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from relaunch.core.offerings.capacity_memory import remember, reopened, sound
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, OfferingKey
 from relaunch.core.offerings.spot_runs import Observed, SpotPool, SpotRun, SpotRuns, first_day, unknown_pool
+from relaunch.core.selection.rates import RateRecord
 from relaunch.core.triggers.dispatch_rate import DispatchStarts
 from relaunch.ports import EventRecord, FoundRevision, RevisionMaintenance
 from relaunch_local.in_memory.definitions import InMemoryDefinitions
@@ -65,6 +66,25 @@ class InMemoryCapacity:
         if self.load_pool(pool.offering).version != pool.version:
             return False
         self._pools[pool.offering] = replace(pool, version=pool.version + 1)
+        return True
+
+
+class InMemoryRates:
+    """Implements RateStore."""
+
+    def __init__(self) -> None:
+        self._records: dict[tuple[str, str], RateRecord] = {}
+
+    def load_rates(self, definition: str) -> Sequence[RateRecord]:
+        return [record for (name, _), record in sorted(self._records.items()) if name == definition]
+
+    def load_rate(self, definition: str, accelerators: str) -> RateRecord:
+        return self._records.get((definition, accelerators), RateRecord(definition, accelerators))
+
+    def save_rate(self, record: RateRecord) -> bool:
+        if self.load_rate(record.definition, record.accelerators).version != record.version:
+            return False
+        self._records[record.definition, record.accelerators] = replace(record, version=record.version + 1)
         return True
 
 
@@ -133,6 +153,7 @@ class InMemoryStores:
     machines: InMemoryMachines = field(init=False)
     definitions: InMemoryDefinitions = field(default_factory=InMemoryDefinitions)
     capacity: InMemoryCapacity = field(default_factory=InMemoryCapacity)
+    rates: InMemoryRates = field(default_factory=InMemoryRates)
     events: InMemoryEvents = field(default_factory=InMemoryEvents)
     maintenance: InMemoryMaintenance = field(default_factory=InMemoryMaintenance)
     notice_records: InMemoryNotices = field(default_factory=InMemoryNotices)

@@ -49,7 +49,7 @@ from relaunch_local.simulation.aws.snapshots import Snapshots
 from relaunch_local.simulation.aws.sns import topic_queue
 from relaunch_local.simulation.aws.sqs import Poller, Queues
 from relaunch_local.simulation.aws.sqs_client import ModelSqs, SourceSqs
-from relaunch_local.simulation.aws.table import CalledCapacity, CalledJobs, CalledStore, Indexes
+from relaunch_local.simulation.aws.table import CalledCapacity, CalledJobs, CalledRates, CalledStore, Indexes
 from relaunch_local.simulation.aws.template import CLUSTER, STACK, SourceSettings, read_stack
 from relaunch_local.simulation.aws.trainings import Trainings
 from relaunch_local.simulation.chance import Chance
@@ -359,6 +359,7 @@ class SimulatedAccount(CheckedWrites):
         stores["jobs"] = CalledJobs(self.stores.jobs, self.calls, self.indexes, *saved)
         stores["machines"] = CalledMachines(self.stores.machines, self.calls, self.machine_indexes, self.machine_saved)
         stores["capacity"] = CalledCapacity(self.stores.capacity, self.calls, on_effect)
+        stores["rates"] = CalledRates(self.stores.rates, self.calls)
         return {port: AuthorizedStore(port, store, self.authorization) for port, store in stores.items()}
 
     def per_container(self, make: Callable[[], Any]) -> Any:

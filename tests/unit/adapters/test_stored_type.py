@@ -55,7 +55,7 @@ def plain(schema: Any, named: Mapping[str, Any] = {}) -> Any:
 
 
 def test_the_stored_types_are_found() -> None:
-    assert len(STORED) == 20
+    assert len(STORED) == 21
 
 
 @pytest.mark.parametrize("name", STORED)

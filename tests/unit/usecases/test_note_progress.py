@@ -171,3 +171,60 @@ def test_what_is_looked_at_every_minute_is_looked_for_every_few(story):
     ]
 
     assert sum(looks) == 4
+
+
+def saves(story, job_id, step: int, minutes: int) -> None:
+    """Let the job save a checkpoint every ten minutes, each 600 steps after the one before."""
+    story.checkpoints.complete[job_id] = f"s3://acme-checkpoints/resnet/{job_id}/attempt-1/step-{step:07d}/"
+    story.checkpoints.saved_at = story.now + minutes * MINUTE
+    story.checkpoints.earlier = tuple(
+        (step - 600 * each, story.now + (minutes - 10 * each) * MINUTE) for each in (3, 2, 1)
+    )
+
+
+def test_what_checkpoints_show_of_the_speed_is_learned_once_for_the_next_jobs(saving, running_id):
+    for step, minutes in ((2400, 10), (2400, 10), (3000, 20), (2400, 10)):
+        saves(saving, running_id, step, minutes)
+        note(saving, running_id)
+
+    (record,) = saving.deps.rates.load_rates("resnet")
+    assert (record.accelerators, record.version) == ("A10G", 2)
+    (observed,) = record.observed
+    assert (observed.job_id, observed.step, observed.steps_per_second) == (running_id, 3000, 1.0)
+
+
+def test_a_look_that_finds_nothing_newer_does_not_even_read_what_was_learned(saving, running_id):
+    saves(saving, running_id, 2400, 10)
+    note(saving, running_id)
+    saving.deps.rates.load_rate = None
+
+    assert note(saving, running_id) == 1
+
+    assert "progress not noted" not in saving.log.decisions
+
+
+@pytest.mark.parametrize(("lost", "learned"), [(2, 1), (3, 0)])
+def test_a_write_that_another_function_was_quicker_with_is_repeated_and_at_last_left_to_the_next(
+    saving, running_id, monkeypatch, lost, learned
+):
+    saves(saving, running_id, 2400, 10)
+    save_rate = saving.deps.rates.save_rate
+    losses = iter([False] * lost)
+    monkeypatch.setattr(saving.deps.rates, "save_rate", lambda record: next(losses, True) and save_rate(record))
+
+    note(saving, running_id)
+
+    assert len(saving.deps.rates.load_rates("resnet")) == learned
+    assert saving.job(running_id).noted.step == 2400
+
+
+def test_where_nothing_can_be_learned_progress_is_noted(saving, running_id, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise TransientError("throttled")
+
+    monkeypatch.setattr(saving.deps.rates, "load_rate", refuse)
+    saves(saving, running_id, 2400, 10)
+
+    assert note(saving, running_id) == 1
+
+    assert saving.job(running_id).noted.step == 2400

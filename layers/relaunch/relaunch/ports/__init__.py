@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from relaunch.ports.stores import JobListing as JobListing
     from relaunch.ports.stores import JobStore as JobStore
     from relaunch.ports.stores import MaintenanceStore as MaintenanceStore
+    from relaunch.ports.stores import RateStore as RateStore
     from relaunch.ports.stores import RevisionMaintenance as RevisionMaintenance
     from relaunch.ports.stores import SnapshotSource as SnapshotSource
     from relaunch.ports.stores import SnapshotStore as SnapshotStore
@@ -113,7 +114,7 @@ _PLACES = {
         "schedules": "Schedules",
         "stores": (
             "CapacityStore DefinitionStore EventRecord EventStore FoundRevision JobHistory JobListing "
-            "JobStore MaintenanceStore RevisionMaintenance SnapshotSource SnapshotStore StoredSelection"
+            "JobStore MaintenanceStore RateStore RevisionMaintenance SnapshotSource SnapshotStore StoredSelection"
         ),
         "target": "TaskTarget",
         "targets": "Targets UnknownTargetError",

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         EventStore,
         JobStore,
         MaintenanceStore,
+        RateStore,
         SnapshotStore,
     )
     from relaunch.ports.targets import Targets
@@ -91,6 +92,7 @@ class ReconcileDependencies(FleetDependencies):
 
     images: ImageSource
     checkpoints: CheckpointSource
+    rates: RateStore
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +113,7 @@ class OfferingDependencies(_Observed):
     machines: MachineStore
     machine_settings: MachineSettings
     capacity: CapacityStore
+    rates: RateStore
     offerings: OfferingSource
     limits: StackLimits = field(default_factory=_no_limits)
 

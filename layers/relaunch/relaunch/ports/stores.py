@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, OfferingKey
     from relaunch.core.offerings.snapshot import OfferingsSnapshot
     from relaunch.core.offerings.spot_runs import SpotPool, SpotRun, SpotRuns
+    from relaunch.core.selection.rates import RateRecord
     from relaunch.core.triggers.dispatch_rate import DispatchStarts
 
 
@@ -263,6 +264,22 @@ class CapacityStore(Protocol):
 
     def save_pool(self, pool: SpotPool) -> bool:
         """Save it until it is forgotten, if the stored version is `pool.version`; return whether."""
+        ...
+
+
+class RateStore(Protocol):
+    """How many steps per second jobs of definitions have shown (core.selection.rates)."""
+
+    def load_rates(self, definition: str) -> Sequence[RateRecord]:
+        """Return, in one read, what the jobs of a definition have shown on each kind of accelerators."""
+        ...
+
+    def load_rate(self, definition: str, accelerators: str) -> RateRecord:
+        """Return what they have shown on one kind; with version 0 if that is nothing."""
+        ...
+
+    def save_rate(self, record: RateRecord) -> bool:
+        """Save what was observed until it is forgotten, if the stored version is `record.version`; return whether."""
         ...
 
 

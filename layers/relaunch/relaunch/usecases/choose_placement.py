@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import STACK_SLOT, Job
-from relaunch.core.jobs.progress import SavedCheckpoint
+from relaunch.core.jobs.progress import SavedCheckpoint, share_left
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.kubernetes.pod_grants import find_grant_problems
 from relaunch.core.kubernetes.rules import find_problems, select_on_kubernetes
@@ -44,7 +44,7 @@ from relaunch.usecases.advance_job import apply_event
 from relaunch.usecases.claim_machine import claim_machine, find_machine
 from relaunch.usecases.find_checkpoints import MissingCheckpointError, find_resume_uri, newest_of
 from relaunch.usecases.follow_market import UnreadableProgressError, follow_market, gives_spot_back
-from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings
+from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings, with_rates
 from relaunch.usecases.prepare_revision import prepare_revision
 
 
@@ -105,25 +105,38 @@ def select_offerings(job: Job, deps: LaunchDependencies) -> tuple[Selection, Ava
     """
     options = job.definition.purchase.options
     try:
-        return _select_from(load_offerings(deps, job.job_id, options), job)
+        return _select_from(load_offerings(deps, job.job_id, options), job, deps)
     except ReservationsUnreadableError as error:
         if not goes_without_reserved(job, deps.clock.now()):
             raise
-        found = _select_from(load_offerings(deps, job.job_id, options - {PurchaseOption.RESERVED}), job)
+        found = _select_from(load_offerings(deps, job.job_id, options - {PurchaseOption.RESERVED}), job, deps)
         if not found[0].kept:
             raise
         deps.log.decided("reservations-unreadable", job_id=job.job_id, reason=str(error))
         return found
 
 
-def _select_from(available: AvailableOfferings, job: Job) -> tuple[Selection, AvailableOfferings]:
+def _select_from(
+    available: AvailableOfferings, job: Job, deps: LaunchDependencies
+) -> tuple[Selection, AvailableOfferings]:
+    # On the only model that it may have a job without a limit is launched at any speed.
+    if is_in_market(job) or len(job.definition.accelerator.models) != 1:
+        available = with_rates(available, job.definition, deps)
     # What a running task is to be moved to is tried for nothing.
     is_retried_sooner = is_in_market(job) or may_move(job)
     memory = retried_sooner(available.memory) if is_retried_sooner else available.memory
     memory = with_job_failures(
         memory, (*job.faults.own_failures, *refused_placements(job.revision.arn, available.memory))
     )
-    selection = select(job.definition, job.revision, available.offerings, memory, available.at, available.limits)
+    selection = select(
+        job.definition,
+        job.revision,
+        available.offerings,
+        memory,
+        available.at,
+        available.limits,
+        left=share_left(job),
+    )
     return prefer_low_risk(selection, available.shortage_risks), available
 
 

@@ -5,6 +5,7 @@ from dataclasses import field, replace
 from datetime import datetime
 
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.quota_use import may_be_short, room_of_quotas
 from relaunch.core.offerings.offering import CapacityMemory, Offering
@@ -13,7 +14,8 @@ from relaunch.core.offerings.snapshot import OfferingsSnapshot
 from relaunch.core.offerings.spot_runs import ShortageRisks, SpotPool, find_shortage_risks, with_observed_rates
 from relaunch.core.records import dataclass
 from relaunch.core.selection.offering_filters import SelectionLimits
-from relaunch.ports import ANY_OPTION, OfferingDependencies, PermanentError, ZoneScoreSource
+from relaunch.core.selection.rates import learned_rates
+from relaunch.ports import ANY_OPTION, OfferingDependencies, PermanentError, PortError, ZoneScoreSource
 
 # Every launch loads each of them. With more running jobs quotas are not checked: EC2 rejects a launch beyond a quota,
 # which the capacity memory records.
@@ -63,6 +65,24 @@ def load_offerings(
         limits = replace(limits, gp3_usd_per_gib_month=snapshot.gp3_usd_per_gib_month)
     rated = with_observed_rates(offerings, runs, now)
     return AvailableOfferings(now, rated, memory, limits, find_shortage_risks(runs, now), pools)
+
+
+def with_rates(
+    available: AvailableOfferings, definition: JobDefinition, deps: OfferingDependencies
+) -> AvailableOfferings:
+    """Return the offerings with what jobs of the definition have shown of their speed; what is not read is not known.
+
+    Without checkpoints, or with nothing that says how much work a job is, that would change nothing.
+    """
+    is_of_use = definition.estimated_duration is not None or definition.total_steps is not None
+    if definition.checkpoint_uri is None or not is_of_use:
+        return available
+    try:
+        records = deps.rates.load_rates(definition.name)
+    except PortError as error:
+        deps.log.decided("rates not read", definition=definition.name, reason=str(error))
+        return available
+    return replace(available, limits=replace(available.limits, rates=learned_rates(records, definition, available.at)))
 
 
 def with_placement_scores(

@@ -5,17 +5,21 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.progress import SavedCheckpoint
+from relaunch.core.jobs.rates import observe_rate
 from relaunch.core.jobs.state import JobState
 from relaunch.core.jobs.training import note_progress
 from relaunch.core.lifecycle.decision import is_polled
 from relaunch.core.lifecycle.events import ProgressNoted
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.lifecycle.turns import in_turn
+from relaunch.core.selection.rates import with_rate
 from relaunch.ports import PortError, ReconcileDependencies
 from relaunch.ports.checkpoints import TooManyObjectsError
 from relaunch.usecases.advance_job import advance_job
 from relaunch.usecases.find_checkpoints import newest_of
 
+_TRIES = 3
 POLLED_EVERY = 5
 """In one of so many minutes the checkpoints of a job are listed that is looked at every minute."""
 
@@ -76,8 +80,25 @@ def _note(job: Job, deps: ReconcileDependencies, pages: int) -> bool:
         newest = newest_of(job, deps.checkpoints, at_most=pages * _PAGE)
         if newest is not None:
             advance_job(job.job_id, lambda now: ProgressNoted(note_progress(now, newest, deps.clock.now())), deps)
+            if job.noted is None or (job.noted.step, job.noted.attempt) != (newest.step, newest.attempt):
+                _learn(job, newest, deps)
     except PortError as error:
         if isinstance(error, TooManyObjectsError) and pages < MOST_PAGES:
             return False
         deps.log.decided("progress not noted", job_id=job.job_id, reason=str(error))
     return True
+
+
+def _learn(job: Job, newest: SavedCheckpoint, deps: ReconcileDependencies) -> None:
+    """Save what the newest checkpoint shows of the speed; where others are quicker several times, the next one does.
+
+    An attempt counts once, whatever is noted of it how often (core.selection.rates).
+    """
+    rate = observe_rate(job, newest)
+    if rate is None:
+        return
+    for _ in range(_TRIES):
+        record = deps.rates.load_rate(job.definition.name, job.progress.accelerators)
+        after = with_rate(record, rate)
+        if after is record or deps.rates.save_rate(after):
+            return

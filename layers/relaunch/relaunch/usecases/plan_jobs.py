@@ -38,7 +38,7 @@ from relaunch.ports import (
     ZoneScoreSource,
 )
 from relaunch.usecases.follow_market import choose_market
-from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings, with_placement_scores
+from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings, with_placement_scores, with_rates
 from relaunch.usecases.prepare_revision import pin_images
 from relaunch.usecases.submit_job import InvalidInputsError, definition_problem, load_requested, match_event
 
@@ -161,7 +161,8 @@ def _plan_on_ecs(
             yield Plan(definition, available.at, None, None, f"{error}{_similar_family(definition, deps)}")
             continue
         revision, notes = _look_up_images(definition, revision, deps.images)
-        plan = with_request(plan_on(available, definition, revision, deps.zone_scores, deps.load_thresholds), deps)
+        known = with_rates(available, definition, deps)
+        plan = with_request(plan_on(known, definition, revision, deps.zone_scores, deps.load_thresholds), deps)
         bucket_problem, notices = check_bucket(definition, deps)
         problem = plan.problem or revision_problem(revision, deps.limits.task_definitions) or bucket_problem
         yield replace(plan, problem=problem, image_doubts=notes, bucket_notices=notices)

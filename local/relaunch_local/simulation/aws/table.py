@@ -65,6 +65,7 @@ class Indexes(LaggingIndex[Job]):
 
 # Of reads of the open jobs, a few dozen in 2,000 seeds.
 _OPEN_REFUSED_SHARE = 0.001
+_RATES_REFUSED_SHARE = 0.02
 # Of these too the adapter recognizes its own write when the SDK repeats it.
 _PUT_ON_A_CONDITION = frozenset(
     {
@@ -127,6 +128,20 @@ class CalledCapacity(CalledStore):
             self._on_effect(CountRun, f"{run.run_id} {run.what}")
 
         self._call("count_run", effect)
+
+
+@dataclass
+class CalledRates(CalledStore):
+    """What jobs have shown of their speed: calls that take no time, so that seeds keep what they draw for others."""
+
+    def _call(self, name: str, effect: Callable[[], Any]) -> Any:
+        with aws_errors(f"dynamodb:{name}"):
+            self._calls.fail_by_chance("dynamodb", name, _RATES_REFUSED_SHARE, DYNAMODB_ERRORS)
+            answer = effect()
+            # It took effect, and no answer came.
+            if name == "save_rate":
+                self._calls.fail_by_chance("dynamodb", name, _RATES_REFUSED_SHARE, DYNAMODB_ERRORS)
+        return answer
 
 
 @dataclass

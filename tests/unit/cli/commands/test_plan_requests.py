@@ -77,7 +77,14 @@ def test_what_cannot_be_compared_comes_last_and_costs_nobody_knows_what(relaunch
 
     rows = {row["instance_type"]: row for row in result.document["plans"][0]["offerings"]}
     assert (rows["g5g.xlarge"]["speed"], rows["g5g.xlarge"]["expected_cost_usd"]) == (None, None)
-    assert rows["g5.xlarge"]["speed"] == {"slow": 1.0, "fast": 1.0, "basis": "measured"}
+    assert rows["g5.xlarge"]["speed"] == {
+        "slow": 1.0,
+        "middle": 1.0,
+        "fast": 1.0,
+        "basis": "measured",
+        "jobs": 0,
+        "save_seconds": None,
+    }
 
 
 def test_all_types_are_those_of_the_region_zone_by_zone_with_placement_scores(relaunch, session):

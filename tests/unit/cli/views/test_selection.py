@@ -15,6 +15,7 @@ from relaunch.core.offerings.offering import Offering
 from relaunch.core.selection.expected_cost import WorkAhead
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.selection import RejectedOffering, Selection, explain_rows
+from relaunch.core.selection.speeds import Speed, SpeedBasis
 from relaunch_cli.views.selection import Row, SelectionOptions, describe_choice, render_selection
 
 
@@ -105,3 +106,13 @@ def test_rows_that_an_earlier_version_stored_are_shown_without_speeds():
     assert f"${rows[0]['expected_cost_usd']:.2f}" in text
     assert "TO FINISH:" not in text
     assert describe_choice(stored) == describe_choice(rows)
+
+
+def test_a_cost_says_on_how_many_jobs_it_rests():
+    learned = Speed(0.9, 1.1, SpeedBasis.LEARNED, jobs=3, median=1.0, save_seconds=31.0)
+    work = WorkAhead(timedelta(hours=10), has_checkpoint=True, speed_of=lambda _machine: learned)
+    rows = explain_rows(Selection((make_offering(),), (), (), work))
+
+    assert "TO FINISH: measured on A10G (3 jobs, a save takes 31 s)" in text_of(
+        render_selection(rows, (), SelectionOptions())
+    )

@@ -7,16 +7,18 @@ import pytest
 
 from fakes.builders import NOW, make_definition, make_job, make_running_attempt
 from relaunch.core.jobs.attempt import Stop, StopKind
-from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.job import Job, SavedProgress
 from relaunch.core.jobs.progress import (
     LONGEST_LEFT,
     Progress,
     SavedCheckpoint,
     kept_time,
     measure_progress,
+    share_left,
     total_steps,
 )
 from relaunch.core.jobs.reported import Reported
+from relaunch.core.jobs.state import NotedProgress
 from relaunch.core.jobs.trigger_facts import ResumePoint
 
 HOUR = timedelta(hours=1)
@@ -166,3 +168,18 @@ def test_at_most_the_padding_of_the_whole_estimate_is_left_beside_it(kept_hours,
     assert progress is not None
     assert progress.done == kept_hours * HOUR
     assert progress.at_most_left(0.1) == left_hours * HOUR
+
+
+@pytest.mark.parametrize(
+    ("total_steps", "fields", "left"),
+    [
+        pytest.param(None, {}, 1.0, id="nobody said how many steps there are"),
+        pytest.param(100, {}, 1.0, id="it has saved nothing"),
+        pytest.param(100, {"progress": SavedProgress(first_step=40)}, 0.6, id="it goes on from another job"),
+        pytest.param(100, {"noted": NotedProgress(75, NOW, 1, 50)}, 0.25, id="as its definition says"),
+        pytest.param(None, {"noted": NotedProgress(75, NOW, 1, 150)}, 0.5, id="as its training says"),
+        pytest.param(None, {"noted": NotedProgress(75, NOW, 1, 50)}, 0.0, id="it is further than it says"),
+    ],
+)
+def test_the_share_that_is_left_is_that_of_the_steps_that_were_noted(total_steps, fields, left):
+    assert share_left(make_job(definition=make_definition(total_steps=total_steps), **fields)) == left

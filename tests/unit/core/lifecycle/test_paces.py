@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import NOW, make_capacity_failure, make_job, make_offering_key, make_placement, make_running_attempt
-from relaunch.core.definitions.accelerator import MeasuredOn
+from relaunch.core.definitions.accelerator import Accelerators, MeasuredOn
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.overheads import Measured
 from relaunch.core.jobs.progress import Progress, SavedCheckpoint
@@ -16,6 +16,7 @@ from relaunch.core.lifecycle.spot_pools import find_pools
 from relaunch.core.market.published import uniform_progress
 from relaunch.core.market.situation import Action, Choice, Policy, Rule
 from relaunch.core.selection.selection import Selection
+from relaunch.core.selection.speeds import LearnedRate
 from unit.core.selection.offered import A10G, ON_DEMAND, ONE_GPU, PEAKS, SPOT, T4, offered, selected
 
 HOUR = timedelta(hours=1)
@@ -104,7 +105,16 @@ def test_an_estimate_is_as_much_longer_as_the_pace_is_slower():
     pace = find_paces(of(T4_ON_DEMAND), has_steps=False)[-1]
 
     assert at_pace(TEN_HOURS, pace).estimated_duration / HOUR == pytest.approx(10 / SLOW)
-    assert at_pace(replace(TEN_HOURS, estimated_duration=None), pace).estimated_duration is None
+
+
+def test_without_an_estimate_the_duration_is_what_jobs_have_shown():
+    definition = replace(TEN_HOURS, estimated_duration=None, estimated_on=None, total_steps=72_000)
+    rates = {Accelerators("T4"): LearnedRate(slow=1.0, middle=2.0, fast=2.5, jobs=3)}
+    selection = selected(definition, T4_ON_DEMAND, A10G_ON_DEMAND, peaks=PEAKS, rates=rates, revision=None)
+
+    (pace,) = find_paces(selection, has_steps=False)
+
+    assert (pace.offering, at_pace(definition, pace).estimated_duration) == (T4_ON_DEMAND, 20 * HOUR)
 
 
 WITH_STEPS = replace(TEN_HOURS, total_steps=1000)

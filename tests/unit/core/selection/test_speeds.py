@@ -1,16 +1,20 @@
+import math
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from fakes.builders import NOW
-from relaunch.core.definitions.accelerator import Isolation, MeasuredOn, PurchaseOption, PurchasePolicy
+from relaunch.core.definitions.accelerator import Accelerators, Isolation, MeasuredOn, PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.instance_types import InstanceType
-from relaunch.core.selection.expected_cost import cost_range_of, derive_work
+from relaunch.core.selection.expected_cost import MOST_RISKED, cost_range_of, derive_work
+from relaunch.core.selection.notices import find_notices
+from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.core.selection.requirements import derive_requirements
-from relaunch.core.selection.selection import explain_rows
-from relaunch.core.selection.speeds import Accelerators, Speed, SpeedBasis, relative_speed, speed_of
+from relaunch.core.selection.selection import explain_rows, select
+from relaunch.core.selection.speeds import LearnedRate, Speed, SpeedBasis, name_alone, relative_speed, speed_of
 from unit.core.selection.offered import (
     A10G,
     ARM,
@@ -22,6 +26,7 @@ from unit.core.selection.offered import (
     SPOT,
     T4,
     TRAINIUM,
+    UNKNOWN,
     needing,
     needing_gpu,
     needing_neuron,
@@ -132,9 +137,25 @@ def test_rows_have_both_ends_of_the_cost_and_what_they_rest_on() -> None:
     rows = explain_rows(selected(TEN_HOURS, CHEAP_T4, SPOT_A10G, offered(ARM), peaks=PEAKS, revision=None))
 
     measured, bounded, unknown = rows
-    assert measured["speed"] == {"slow": 1.0, "fast": 1.0, "basis": "measured"}
+    assert measured["speed"] == {
+        "slow": 1.0,
+        "middle": 1.0,
+        "fast": 1.0,
+        "basis": "measured",
+        "jobs": 0,
+        "save_seconds": None,
+    }
     assert measured["least_cost_usd"] == measured["expected_cost_usd"]
-    assert bounded["speed"] == {"slow": pytest.approx(8.1 / 70), "fast": pytest.approx(65 / 70), "basis": "peaks"}
+    slow = 8.1 / 70
+    fast = 65 / 70
+    assert bounded["speed"] == {
+        "slow": pytest.approx(slow),
+        "middle": pytest.approx(math.sqrt(slow * fast)),
+        "fast": pytest.approx(fast),
+        "basis": "peaks",
+        "jobs": 0,
+        "save_seconds": None,
+    }
     assert bounded["least_cost_usd"] == pytest.approx(1.39, abs=0.01)
     assert bounded["expected_cost_usd"] == pytest.approx(10.82, abs=0.01)
     assert (unknown["speed"], unknown["least_cost_usd"], unknown["expected_cost_usd"]) == (None, None, None)
@@ -146,3 +167,126 @@ def test_work_may_never_end_at_the_slow_end_of_its_speed() -> None:
 
     assert cost_range_of(work)(CHEAP_T4) == (pytest.approx(12.3, abs=0.1), float("inf"))
     assert cost_range_of(None)(CHEAP_T4) is None
+
+
+def shown(middle: float, jobs: int = 1, width: float = 0.1) -> LearnedRate:
+    return LearnedRate(middle * (1 - width), middle, middle * (1 + width), jobs, save_seconds=20.0)
+
+
+def speeds_of(definition: JobDefinition, **rates: LearnedRate) -> dict[str, Speed | None]:
+    known = {Accelerators(model): rate for model, rate in rates.items()}
+    work = derive_work(definition, required=derive_requirements(definition, None), peaks=PEAKS, rates=known)
+    assert work is not None
+    machines = (replace(A10G, accelerator_model=model) for model in ("A10G", "L4", "T4", "T4g"))
+    return {each.accelerator_model: work.speed_of(each) for each in machines}
+
+
+STEPS = replace(TEN_HOURS, total_steps=36_000)
+A10G_TO_L4 = (121 / 70, 300 / 600)
+
+
+def test_what_jobs_have_shown_goes_before_what_the_definition_says_and_bounds_are_beside_it() -> None:
+    found = speeds_of(STEPS, A10G=shown(0.8, jobs=3))
+
+    assert found["A10G"] == Speed(pytest.approx(0.72), pytest.approx(0.88), SpeedBasis.LEARNED, 3, 0.8, 20.0)
+    assert ends(found["L4"]) == peaks(0.72 * A10G_TO_L4[1], 0.88 * A10G_TO_L4[0])
+    assert (found["L4"].jobs if found["L4"] else 0, found["T4g"]) == (3, None)
+
+
+def test_of_several_speeds_the_one_counts_that_leaves_the_least_open() -> None:
+    found = speeds_of(STEPS, A10G=shown(0.8), T4=shown(0.4, jobs=2))
+
+    assert found["L4"] == Speed(pytest.approx(0.72 * 0.5), pytest.approx(0.88 * 121 / 70), SpeedBasis.PEAKS, 1), (
+        "the T4, whose FP32 is far less, would leave more open"
+    )
+
+
+@pytest.mark.parametrize(
+    ("l4", "a10g"),
+    [
+        pytest.param(0.9, SAME, id="it may be as it says"),
+        pytest.param(0.3, peaks(0.27 * 70 / 121, 0.33 * 2), id="it cannot be"),
+    ],
+)
+def test_a_duration_that_cannot_be_by_what_was_learned_elsewhere_is_not_believed(
+    l4: float, a10g: tuple[float, float, SpeedBasis]
+) -> None:
+    assert ends(speeds_of(STEPS, L4=shown(l4))["A10G"]) == a10g
+
+
+def test_without_steps_rates_are_compared_with_each_other() -> None:
+    measured = speeds_of(TEN_HOURS, A10G=shown(5.0), L4=shown(10.0, jobs=2))
+    elsewhere = speeds_of(TEN_HOURS, L4=shown(10.0, jobs=2), T4=shown(5.0))
+    of_neuron = replace(needing_neuron(devices=1), estimated_duration=timedelta(1), estimated_on=MeasuredOn("Trainium"))
+
+    assert ends(measured["L4"]) == (1.8, 2.2, SpeedBasis.LEARNED)
+    assert ends(elsewhere["T4"]) == (0.45 * 0.5, 0.55 * 121 / 70, SpeedBasis.LEARNED)
+    assert ends(speeds_of(replace(TEN_HOURS, estimated_on=MeasuredOn("A10G", 4)), A10G=shown(5.0))["A10G"]) == (
+        pytest.approx(0.225),
+        pytest.approx(1.1),
+        SpeedBasis.LEARNED,
+    )
+    assert ends(speeds_of(replace(TEN_HOURS, estimated_on=MeasuredOn("T4g")), A10G=shown(5.0))["A10G"]) is None
+    assert ends(speeds_of(replace(TEN_HOURS, estimated_on=None), A10G=shown(5.0))["L4"]) == (1, 1, SpeedBasis.ASSUMED)
+    of_devices = speeds_of(of_neuron, A10G=shown(5.0))["A10G"]
+    assert of_devices is not None
+    assert of_devices.basis is SpeedBasis.PEAKS, "how many devices depends on the machine"
+
+
+def test_steps_alone_are_enough_once_a_job_has_shown_how_fast_they_are() -> None:
+    steps = replace(STEPS, estimated_duration=None, estimated_on=None)
+    rates = {Accelerators("A10G"): shown(0.5, jobs=2), Accelerators("T4"): shown(2.0)}
+    work = derive_work(steps, required=derive_requirements(steps, None), peaks=PEAKS, rates=rates)
+
+    assert derive_work(steps, peaks=PEAKS) is None
+    assert work is not None
+    assert (work.duration, ends(work.speed_of(T4))) == (timedelta(hours=20), (3.6, 4.4, SpeedBasis.LEARNED))
+    notices = find_notices(replace(steps, deadline=timedelta(days=2)), None, selected(steps, SPOT_A10G, rates=rates))
+    assert not [each for each in notices if "counts from the first checkpoint" in each]
+
+
+def test_once_jobs_have_shown_a_speed_what_is_likely_cheaper_is_tried_if_little_is_risked() -> None:
+    rates = {Accelerators("A10G"): shown(1.0)}
+
+    def chosen(usd_per_hour: float, definition: JobDefinition = STEPS, **more: Mapping[Accelerators, LearnedRate]):
+        t4 = replace(CHEAP_T4, price_usd_per_hour=usd_per_hour)
+        selection = selected(definition, SPOT_A10G, t4, peaks=PEAKS, **more)
+        assert selection.kept[0] == selection.chosen
+        return selection.chosen.instance_type.accelerator_model
+
+    # A T4 is 0.12 to 0.93 times as fast, an A10G costs 0.40.
+    assert chosen(0.08) == "A10G", "before anything was learned even the slow end has to pay"
+    assert chosen(0.08, rates=rates) == "T4"
+    assert chosen(0.20, rates=rates) == "A10G", "in the middle it costs more"
+    assert MOST_RISKED == 2
+    wide = {Accelerators("A10G"): shown(1.0, width=0.01)}
+    assert chosen(0.08, rates=wide | {Accelerators("T4"): shown(0.16)}) == "A10G", "it was tried, and is slower"
+    assert chosen(0.08, rates=wide | {Accelerators("T4"): shown(0.4)}) == "T4"
+
+
+def test_where_the_slow_end_would_cost_too_much_nothing_is_tried() -> None:
+    rates = {Accelerators("A10G"): shown(1.0, width=0.0)}
+    a100 = offered(replace(A10G, name="p4d.xlarge", accelerator_model="A100"), SPOT)
+
+    # An A100 is 0.56 to 4.5 times as fast, an A10G costs 0.40: in the middle both cost less.
+    risky, cheap = (replace(a100, price_usd_per_hour=each) for each in (0.50, 0.42))
+    assert selected(STEPS, SPOT_A10G, risky, peaks=PEAKS, rates=rates).chosen == SPOT_A10G
+    assert selected(STEPS, SPOT_A10G, cheap, peaks=PEAKS, rates=rates).chosen == cheap
+
+
+def test_a_job_that_goes_on_costs_what_is_left_of_it() -> None:
+    whole, half = (
+        select(TEN_HOURS, None, (SPOT_A10G,), {}, NOW, SelectionLimits(peaks=PEAKS), left=left) for left in (1.0, 0.5)
+    )
+    costs = [explain_rows(each)[0]["expected_cost_usd"] for each in (whole, half)]
+
+    assert costs == [pytest.approx(4.37, abs=0.2), pytest.approx(2.27, abs=0.2)]
+
+
+def test_what_shares_a_gpu_says_nothing_of_its_speed() -> None:
+    def named(definition: JobDefinition, machine: InstanceType) -> str:
+        return name_alone(definition, None, machine)
+
+    assert [named(ONE_GPU, FOUR_A10G), named(needing(), FOUR_A10G)] == ["A10G", "4x A10G"]
+    assert [named(THIRTY, L4_WHOLE), named(THIRTY, EIGHTH)] == ["", "0.125x L4"]
+    assert named(needing(), UNKNOWN) == ""

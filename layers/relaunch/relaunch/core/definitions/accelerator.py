@@ -1,5 +1,6 @@
 """Accelerator requirements and purchase options of a job definition."""
 
+import re
 from enum import StrEnum
 
 from relaunch.core.records import dataclass
@@ -121,3 +122,32 @@ class MeasuredOn:
     def __str__(self) -> str:
         """Return `A10G`, or `4x A10G`."""
         return self.model if self.count is None else f"{self.count}x {self.model}"
+
+
+@dataclass(frozen=True, slots=True)
+class Accelerators:
+    """What a job computes on: `count` accelerators of a model, and which `fraction` of each."""
+
+    model: str
+    count: int = 1
+    fraction: float = 1.0
+
+    def __str__(self) -> str:
+        """Return `A10G`, `4x A10G` or `25% of L4`."""
+        if self.fraction != 1:
+            return f"{self.fraction:.0%} of {self.model}"
+        return self.model if self.count == 1 else f"{self.count}x {self.model}"
+
+    @property
+    def key(self) -> str:
+        """Return `A10G`, `4x A10G` or `0.125x L4`, which is exact: what is stored names them by it."""
+        many = self.count if self.fraction == 1 else self.fraction
+        return self.model if many == 1 else f"{many:g}x {self.model}"
+
+
+def read_accelerators(key: str) -> Accelerators:
+    """Return the accelerators of a key."""
+    many, separator, model = key.partition("x ")
+    if not separator or not re.fullmatch(r"[0-9.]+", many):
+        return Accelerators(key)
+    return Accelerators(model, int(many)) if many.isdecimal() else Accelerators(model, fraction=float(many))

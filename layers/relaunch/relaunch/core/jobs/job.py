@@ -148,6 +148,11 @@ class SavedProgress:
     """How many of the latest in a row gained no step (core.lifecycle.restart_policy)."""
     saving_seconds: float = 0.0
     """How long one that gained a step ran until it had saved; 0 if that is not known."""
+    accelerators: str = ""
+    """What the task of the current attempt computes on, as `4x A10G`; in it, it would cost a write unit more.
+
+    Empty if its steps do not say how fast that is, or an earlier version launched it.
+    """
 
 
 @dataclass(frozen=True, slots=True)

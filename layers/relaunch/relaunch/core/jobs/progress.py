@@ -106,6 +106,14 @@ def total_steps(job: Job, newest: SavedCheckpoint | None) -> int | None:
     return said if said is not None and said >= newest.step else None
 
 
+def share_left(job: Job) -> float:
+    """Return the share of a job's work that is left after its newest checkpoint, as far as steps were noted; else 1."""
+    noted = job.noted
+    total = job.definition.total_steps or (noted.total_steps if noted is not None else None)
+    done = (job.progress.first_step or 0) if noted is None else noted.step
+    return 1.0 if total is None else max(total - done, 0) / total
+
+
 def _by_steps(job: Job, newest: SavedCheckpoint | None, kept: timedelta) -> Progress | None:
     total = total_steps(job, newest)
     estimate = job.definition.estimated_duration

@@ -53,6 +53,7 @@ from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
 from relaunch.core.lifecycle.stopping import avoid, stop_with_intent, with_task
 from relaunch.core.lifecycle.unconfirmed_stops import is_host_gone, lose_host
 from relaunch.core.selection.neuron_devices import NeuronClaim
+from relaunch.core.selection.speeds import name_alone
 
 # Throttling lasts seconds; the quota of PROVISIONING tasks has room again within minutes. Waiting jobs together send
 # this many requests per second: half of the 40 that RunTask and StopTask share, and enough to fill the quota of 500
@@ -84,7 +85,8 @@ def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: St
     number, closed = _attempt_to_launch(job.attempt)
     asked_at = machine_asked_at(job)
     job = job if closed else with_measured(job, event.newest, now)
-    job = replace(job, machines=replace(job.machines, asked_at=asked_at))
+    progress = replace(job.progress, accelerators=name_alone(job.definition, job.revision, chosen.instance_type))
+    job = replace(job, machines=replace(job.machines, asked_at=asked_at), progress=progress)
     if event.newest is None:
         job = replace(job, progress=replace(job.progress, first_step=resumed_step(event.resume_uri)))
     placement = Placement(

@@ -1,9 +1,9 @@
 """The machine in whose hours the work of a job is reckoned, where not all models are equally fast.
 
 A market policy has one figure of the work that is left. It is in hours on one machine (docs/decisions/0035), at the
-slow end of its speed there if nobody measured it; what may be slower is left out, and the price of what is faster is
-that of the same work. Where nobody said on what the duration was measured, there is no pace: all are taken to be
-equally fast.
+slow end of its speed there, of what peaks or its jobs say; what may be slower is left out, and the price of what is
+faster is that of the same work. Where nobody said on what the duration was measured and no job has shown a speed, there
+is no pace: all are taken to be equally fast.
 """
 
 from collections.abc import Iterable, Iterator
@@ -29,11 +29,15 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The offering in whose hours work is reckoned, and the least speed there, in multiples of what was measured."""
+    """The offering in whose hours work is reckoned, and the least speed there, in multiples of what was measured.
+
+    `duration` is that of all the work where the speed is 1.
+    """
 
     offering: Offering
     speed: float
     speed_of: SpeedOf
+    duration: timedelta
 
     def compared(self, offering: Offering) -> float:
         """Return how many times as fast as this a job is on an offering at least; 0 if that is not known."""
@@ -93,7 +97,7 @@ def _pace_on(selection: Selection, offering: Offering) -> Pace | None:
     speed = None if work is None else work.speed_of(offering.instance_type)
     if work is None or speed is None or work.speed_of is same_speed:
         return None
-    return Pace(offering, speed.slow, work.speed_of)
+    return Pace(offering, speed.slow, work.speed_of, work.duration)
 
 
 def _offered(selection: Selection) -> Iterator[Offering]:
@@ -114,10 +118,10 @@ def pools_at_pace(pools: tuple[Pool, ...], selection: Selection, pace: Pace | No
 
 
 def at_pace(definition: JobDefinition, pace: Pace | None) -> JobDefinition:
-    """Return the definition with its estimated duration at the pace."""
-    if pace is None or definition.estimated_duration is None:
+    """Return the definition with its duration at the pace, estimated or learned."""
+    if pace is None:
         return definition
-    return replace(definition, estimated_duration=definition.estimated_duration / pace.speed)
+    return replace(definition, estimated_duration=pace.duration / pace.speed)
 
 
 def progress_at_pace(

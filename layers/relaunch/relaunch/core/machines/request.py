@@ -25,7 +25,7 @@ from relaunch.core.machines.settings import (
 from relaunch.core.offerings.instance_types import InstanceType, ami_kind
 from relaunch.core.offerings.offering import Offering, OfferingKey
 from relaunch.core.revisions.revision import Revision
-from relaunch.core.selection.expected_cost import cost_of
+from relaunch.core.selection.expected_cost import order_cost_of
 from relaunch.core.selection.gpu_share import USABLE_MEMORY_FRACTION, ShareRequirement
 from relaunch.core.selection.neuron_devices import claims_all_devices, requires_neuron
 from relaunch.core.selection.requirements import Requirements, derive_requirements, usable_memory_mib
@@ -129,7 +129,7 @@ def _comparable(candidates: Sequence[_Candidate], selection: Selection, toleranc
     best = candidates[0]
     if best.offering.purchase is PurchaseOption.RESERVED:
         return [best]
-    costs = cost_of(selection.work)
+    costs = order_cost_of(selection.work, selection.kept)
 
     def cost(offering: Offering) -> float:
         usd = offering.expected_usd_per_hour if selection.work is None else costs(offering)

@@ -11,16 +11,18 @@ Assumptions, each a constant or a field below, to be replaced by measurements:
   terminated with it.
 - The time between an interruption and the next start costs nothing.
 - On accelerators that nobody measured the work takes as long as the slow end of its speed there says: they are chosen
-  where even that pays (core.selection.speeds).
+  where even that pays (core.selection.speeds). Once jobs of the definition have shown how fast they are, the middle
+  counts, of what they have shown and of what is compared with it: `order_cost_of`.
 
 The time paid for is `start + segments * (e^(rate * segment) - 1) * (1 / rate + start)` (Daly, "A higher order
 estimate of the optimum checkpoint interval for restart dumps", 2006), where a job without checkpoints is one segment.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
+from operator import attrgetter
 from types import MappingProxyType
 
 from relaunch.core.definitions.definition import JobDefinition
@@ -28,7 +30,17 @@ from relaunch.core.offerings.offering import GP3_USD_PER_GIB_MONTH, Offering
 from relaunch.core.offerings.peaks import Peaks
 from relaunch.core.records import dataclass
 from relaunch.core.selection.requirements import Requirements
-from relaunch.core.selection.speeds import SpeedOf, same_speed, speed_of
+from relaunch.core.selection.speeds import (
+    NO_RATES,
+    Rates,
+    Speed,
+    SpeedOf,
+    best_known,
+    learned_speeds,
+    measured_gpus,
+    same_speed,
+    speed_of,
+)
 
 START_OVERHEAD = timedelta(minutes=8)
 # The scale-in alarm requires 15 one-minute data points ("Amazon ECS cluster auto scaling", Developer Guide).
@@ -39,6 +51,7 @@ _HOURS_PER_MONTH = 730
 _MAX_EXPONENT = 50.0
 # A timedelta has no more than 999,999,999 days.
 _MOST_DAYS = 10.0**6
+_DAY_SECONDS = 86_400
 NO_PEAKS: Mapping[str, Peaks] = MappingProxyType({})
 
 
@@ -46,8 +59,9 @@ NO_PEAKS: Mapping[str, Peaks] = MappingProxyType({})
 class WorkAhead:
     """The duration of a job without interruptions, whether it has checkpoints, and the size of its disk.
 
-    `duration` is on the accelerators that `speed_of` compares with. The defaults of `start_overhead`, `idle_tail` and
-    `checkpoint_interval` are the assumptions of this module.
+    `duration` is on the accelerators that `speed_of` compares with, of which the share `left` is still to be done. The
+    defaults of `start_overhead`, `idle_tail` and `checkpoint_interval` are the assumptions of this module. `is_learned`
+    is whether jobs of the definition have shown how fast they are somewhere.
     """
 
     duration: timedelta
@@ -58,6 +72,13 @@ class WorkAhead:
     idle_tail: timedelta = IDLE_TAIL
     checkpoint_interval: timedelta = CHECKPOINT_INTERVAL
     speed_of: SpeedOf = same_speed
+    is_learned: bool = False
+    left: float = 1.0
+
+    @property
+    def duration_left(self) -> timedelta:
+        """Return what is left of the duration."""
+        return self.duration * self.left
 
     def at_speed(self, speed: float) -> "WorkAhead":
         """Return the same work where the job is so many times as fast."""
@@ -67,7 +88,7 @@ class WorkAhead:
 
     def paid_hours(self, interruptions_per_hour: float, *, has_idle_tail: bool = True) -> float:
         """Return the expected instance hours to be paid for until the job has finished; infinite if it never does."""
-        work = _hours(self.duration)
+        work = _hours(self.duration_left)
         start = _hours(self.start_overhead)
         tail = _hours(self.idle_tail) if has_idle_tail else 0.0
         if interruptions_per_hour <= 0 or work <= 0:
@@ -90,29 +111,55 @@ def derive_work(
     gp3_usd_per_gib_month: float = GP3_USD_PER_GIB_MONTH,
     required: Requirements | None = None,
     peaks: Mapping[str, Peaks] = NO_PEAKS,
+    rates: Rates = NO_RATES,
 ) -> WorkAhead | None:
-    """Return the work of a job of this definition; None if it has no estimated duration.
+    """Return the work of a job of this definition; None if neither it nor what its jobs have shown says how long it is.
 
     Without its requirements it is taken to be as long everywhere.
     """
-    if definition.estimated_duration is None:
+    duration, rate = _duration_and_rate(definition, rates)
+    if duration is None:
         return None
     has_checkpoint = definition.checkpoint_uri is not None
-    work = WorkAhead(definition.estimated_duration, has_checkpoint, definition.disk_gib or 0, gp3_usd_per_gib_month)
-    if definition.estimated_on is None or required is None:
+    work = WorkAhead(duration, has_checkpoint, definition.disk_gib or 0, gp3_usd_per_gib_month)
+    if required is None:
         return work
-    return replace(work, speed_of=speed_of(definition.estimated_on, required, peaks))
+    learned = learned_speeds(rates, rate, measured_gpus(definition.estimated_on, required), peaks)
+    if definition.estimated_on is None and not learned:
+        return work
+    compared = speed_of(definition.estimated_on, required, peaks, learned)
+    return replace(work, speed_of=compared, is_learned=bool(learned))
+
+
+def _duration_and_rate(definition: JobDefinition, rates: Rates) -> tuple[timedelta | None, float | None]:
+    """Return the duration where the speed is 1, and how many steps per second that is; None for what is not known.
+
+    It is what the definition says, or else what most jobs have shown.
+    """
+    duration = definition.estimated_duration
+    steps = definition.total_steps
+    if duration is not None:
+        return duration, None if steps is None else steps / duration.total_seconds()
+    if steps is None or not rates:
+        return None, None
+    rate = rates[best_known(rates)].middle
+    return timedelta(days=min(steps / rate / _DAY_SECONDS, _MOST_DAYS)), rate
 
 
 CostOf = Callable[[Offering], float | None]
 RangeOf = Callable[[Offering], tuple[float, float] | None]
 
 
-def cost_of(work: WorkAhead | None, *, at_best: bool = False) -> CostOf:
+_SLOW: Callable[[Speed], float] = attrgetter("slow")
+_FAST: Callable[[Speed], float] = attrgetter("fast")
+_MIDDLE: Callable[[Speed], float] = attrgetter("middle")
+
+
+def cost_of(work: WorkAhead | None, end: Callable[[Speed], float] = _SLOW) -> CostOf:
     """Return a function from an offering to its expected cost in USD, at the slow end of the speed of the job there.
 
-    It is None if price, duration or speed is unknown. `at_best`: at the fast end. The hours are computed once per
-    speed, interruption rate and kind of machine, which many offerings share.
+    It is None if price, duration or speed is unknown. `end` takes another end of the speed. The hours are computed once
+    per speed, interruption rate and kind of machine, which many offerings share.
     """
     if work is None:
         return lambda _offering: None
@@ -125,8 +172,7 @@ def cost_of(work: WorkAhead | None, *, at_best: bool = False) -> CostOf:
         machine = offering.instance_type
         if machine.name not in speeds:
             known = work.speed_of(machine)
-            ends = (None, None) if known is None else (known.slow, known.fast)
-            speeds[machine.name] = ends[at_best]
+            speeds[machine.name] = None if known is None else end(known)
         speed = speeds[machine.name]
         if price is None or speed is None:
             return None
@@ -138,12 +184,36 @@ def cost_of(work: WorkAhead | None, *, at_best: bool = False) -> CostOf:
     return cost
 
 
+MOST_RISKED = 2.0
+"""What nobody measured is tried where even the slow end of its speed costs at most so many times what is safe."""
+
+
+def order_cost_of(work: WorkAhead | None, offerings: Iterable[Offering]) -> CostOf:
+    """Return a function from one of these offerings to the cost that it is ordered by; None where `cost_of` has none.
+
+    That is the one at the slow end of the speed. Once jobs of the definition have shown how fast they are, it is the
+    one in the middle, where the slow end costs no more than MOST_RISKED times the least at a slow end: one job tries
+    what is expected to cost less, and those after it know.
+    """
+    safe = cost_of(work)
+    if work is None or not work.is_learned:
+        return safe
+    likely = cost_of(work, _MIDDLE)
+    limit = MOST_RISKED * min((usd for each in offerings if (usd := safe(each)) is not None), default=math.inf)
+
+    def cost(offering: Offering) -> float | None:
+        most = safe(offering)
+        return most if most is None or most > limit else likely(offering)
+
+    return cost
+
+
 def cost_range_of(work: WorkAhead | None) -> RangeOf:
     """Return a function from an offering to its least and its largest expected cost in USD.
 
     They are of the fast and of the slow end of the speed of the job there; None if price, duration or speed is unknown.
     """
-    least = cost_of(work, at_best=True)
+    least = cost_of(work, _FAST)
     most = cost_of(work)
 
     def cost_range(offering: Offering) -> tuple[float, float] | None:

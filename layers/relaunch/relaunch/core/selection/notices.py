@@ -39,7 +39,7 @@ def find_notices(definition: JobDefinition, revision: Revision | None, selection
     """Return notices about the definition and, if any offering was kept, about the best one."""
     notices = [
         *share_notices(definition),
-        *_unknown_work(definition),
+        *_unknown_work(definition, selection),
         *_unmeasured(definition, revision, selection),
         *(revision.warnings if revision else ()),
         *_torchrun(definition, revision),
@@ -69,8 +69,10 @@ def find_notices(definition: JobDefinition, revision: Revision | None, selection
     return tuple(notices)
 
 
-def _unknown_work(definition: JobDefinition) -> tuple[str, ...]:
-    """Say that a limit means nothing until a checkpoint has measured the speed."""
+def _unknown_work(definition: JobDefinition, selection: Selection | None) -> tuple[str, ...]:
+    """Say that a limit means nothing until a checkpoint has measured the speed, of this job or of others."""
+    if selection is not None and selection.work is not None:
+        return ()
     has_limit = definition.deadline is not None or definition.patience is not None
     if not has_limit or definition.estimated_duration is not None or definition.total_steps is None:
         return ()

@@ -1,7 +1,7 @@
 """Filters on offerings: network mode, disk, purchase option, quota, reservation, image, price and recent failures."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
@@ -19,6 +19,7 @@ from relaunch.core.selection.instance_type_filters import find_unsatisfied
 from relaunch.core.selection.neuron_devices import NETWORK_MODES, requires_neuron
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.requirements import Requirements, fills_instance
+from relaunch.core.selection.speeds import NO_RATES, Rates
 
 DEFAULT_MAX_PRICE_USD_PER_HOUR = 40.0
 OWN_PRICE_CAP = "the job's max_price_per_hour"
@@ -39,7 +40,7 @@ class SelectionLimits:
     price as a fraction of the on-demand price. `has_subnets` is whether the stack has subnets, which tasks of network
     mode awsvpc need. `quotas` are the known quotas of the account by code; an unknown one rejects nothing.
     `machine_kinds` are the kinds of AMI that the stack has a launch template with for machines of our own. `peaks` are
-    the published peaks of accelerators by model.
+    the published peaks of accelerators by model, `rates` what jobs of the definition have shown.
     """
 
     max_price_usd_per_hour: float | None = DEFAULT_MAX_PRICE_USD_PER_HOUR
@@ -49,6 +50,7 @@ class SelectionLimits:
     gp3_usd_per_gib_month: float = GP3_USD_PER_GIB_MONTH
     machine_kinds: frozenset[AmiKind] = frozenset(AmiKind)
     peaks: Mapping[str, Peaks] = field(default_factory=lambda: NO_PEAKS)
+    rates: Rates = field(default_factory=lambda: NO_RATES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +87,16 @@ class OfferingCriteria:
 
 
 def derive_criteria(
-    definition: JobDefinition, required: Requirements, memory: CapacityMemory, now: datetime, limits: SelectionLimits
+    definition: JobDefinition,
+    required: Requirements,
+    memory: CapacityMemory,
+    now: datetime,
+    limits: SelectionLimits,
+    *,
+    left: float = 1.0,
 ) -> OfferingCriteria:
-    """Return the criteria for all offerings of one selection."""
+    """Return the criteria for all offerings of one selection, for a job of which this share of the work is left."""
+    work = derive_work(definition, limits.gp3_usd_per_gib_month, required, limits.peaks, limits.rates)
     return OfferingCriteria(
         required=required,
         policy=definition.purchase,
@@ -99,7 +108,7 @@ def derive_criteria(
         memory=memory,
         now=now,
         limits=limits,
-        work=derive_work(definition, limits.gp3_usd_per_gib_month, required, limits.peaks),
+        work=None if work is None else replace(work, left=left),
     )
 
 
@@ -108,7 +117,7 @@ def _least_reserved_time(work: WorkAhead | None, machine: InstanceType) -> timed
     speed = None if work is None else work.speed_of(machine)
     if work is None or speed is None:
         return START_OVERHEAD + CHECKPOINT_INTERVAL
-    duration = work.at_speed(speed.slow).duration
+    duration = work.at_speed(speed.slow).duration_left
     return START_OVERHEAD + (min(CHECKPOINT_INTERVAL, duration) if work.has_checkpoint else duration)
 
 

@@ -14,7 +14,7 @@ from relaunch.core.offerings.reservations import Reservation
 from relaunch.core.offerings.spot_runs import ShortageRisks
 from relaunch.core.records import dataclass
 from relaunch.core.revisions.revision import Revision
-from relaunch.core.selection.expected_cost import WorkAhead, cost_of, cost_range_of
+from relaunch.core.selection.expected_cost import WorkAhead, cost_range_of, order_cost_of
 from relaunch.core.selection.instance_type_filters import TYPE_FILTERS
 from relaunch.core.selection.offering_filters import (
     GROUP_FILTERS,
@@ -131,15 +131,17 @@ class _DeferredSelection(Selection):
         return self._filtering.filter_all()
 
 
-def select(
+def select(  # noqa: PLR0913 - all that a selection depends on
     definition: JobDefinition,
     revision: Revision | None,
     offerings: Sequence[Offering],
     memory: CapacityMemory,
     now: datetime,
     limits: SelectionLimits,
+    *,
+    left: float = 1.0,
 ) -> Selection:
-    """Apply all filters to the offerings, and order those that are kept by expected cost.
+    """Apply all filters to the offerings, and order those that are kept by expected cost of the share that is `left`.
 
     Without an estimated duration the order is by price. An offering of unknown price, or on which the speed of the job
     is unknown, comes after all others. Among equals, a known price comes before an assumed one, a
@@ -148,7 +150,7 @@ def select(
     its groups.
     """
     required = derive_requirements(definition, revision)
-    criteria = derive_criteria(definition, required, dict(memory), now, limits)
+    criteria = derive_criteria(definition, required, dict(memory), now, limits, left=left)
     table = offerings if isinstance(offerings, OfferingTable) else OfferingTable(offerings)
     return _DeferredSelection(_Filtering(required, criteria, table))
 
@@ -165,7 +167,6 @@ class _Filtering:
         self.criteria = criteria
         self.work = criteria.work
         self.offerings = offerings
-        self._cost = cost_of(criteria.work)
         rejections = {each.name: _first_rejection(TYPE_FILTERS, required, each) for each in offerings.machines}
         self.groups = [
             (group, rejections[group[0].instance_type.name] or _first_rejection(GROUP_FILTERS, criteria, group[0]))
@@ -174,8 +175,8 @@ class _Filtering:
 
     def choose(self) -> Offering | None:
         """Return the best offering, comparing only the best one of each group."""
-        heads = (self._head(group) for group, rejection in self.groups if rejection is None)
-        return min((head for head in heads if head is not None), key=self._rank, default=None)
+        heads = [head for group, rejection in self.groups if rejection is None and (head := self._head(group))]
+        return min(heads, key=self._rank_among(heads), default=None)
 
     def filter_all(self) -> tuple[tuple[Offering, ...], tuple[RejectedOffering, ...]]:
         """Return the kept and the rejected offerings."""
@@ -188,18 +189,23 @@ class _Filtering:
                     kept.append(offering)
                 else:
                     rejected.append(RejectedOffering(offering, *rejection))
-        return tuple(sorted(kept, key=self._rank)), _rank_rejections(rejected)
+        return tuple(sorted(kept, key=self._rank_among(kept))), _rank_rejections(rejected)
 
     def _head(self, group: OfferingGroup) -> Offering | None:
         """Return the best offering of a group that passes all filters."""
         return next((each for each in group if not _first_rejection(OFFERING_FILTERS, self.criteria, each)), None)
 
-    def _rank(self, offering: Offering) -> tuple[float, RankKey]:
-        cost = self._cost(offering)
-        rank = self.offerings.rank(offering)
-        # Without work the order is by price, which is the first element of `rank`; with it, an unknown cost comes last.
-        unknown = rank[0] if self.work is None else math.inf
-        return (unknown if cost is None else cost, rank)
+    def _rank_among(self, compared: Iterable[Offering]) -> Callable[[Offering], tuple[float, RankKey]]:
+        costs = order_cost_of(self.work, compared)
+
+        def rank(offering: Offering) -> tuple[float, RankKey]:
+            cost = costs(offering)
+            key = self.offerings.rank(offering)
+            # Without work the order is by price, the first element of `key`; with it, an unknown cost comes last.
+            unknown = key[0] if self.work is None else math.inf
+            return (unknown if cost is None else cost, key)
+
+        return rank
 
 
 def explain_rejection(selection: Selection) -> str:
@@ -261,7 +267,7 @@ def prefer_low_risk(selection: Selection, risks: ShortageRisks) -> Selection:
     """
     if not selection.kept or selection.kept[0].key not in risks:
         return selection
-    costs = cost_of(selection.work)
+    costs = order_cost_of(selection.work, selection.kept)
 
     def cost(offering: Offering) -> float:
         usd = offering.expected_usd_per_hour if selection.work is None else costs(offering)
@@ -287,7 +293,7 @@ def explain_rows(selection: Selection) -> tuple[Mapping[str, object], ...]:
     `on_demand_usd_per_hour`, `saving` (fraction of the on-demand price), `expected_cost_usd` (until the job has
     finished; None without an estimated duration, a price or a speed, or if it would never finish),
     `least_cost_usd` (the same at the fast end of the speed), `speed` (None if it is unknown or there is no duration; or
-    `slow`, `fast`, `basis`: core.selection.speeds), `interruptions_per_hour`
+    `slow`, `middle`, `fast`, `basis`, `jobs`, `save_seconds`: core.selection.speeds), `interruptions_per_hour`
     (expected; 0 for on-demand), `placement_score` (EC2's spot placement score, 1 to 10; None: unknown), `verdict`
     (`kept`, `rejected`), `filter`, `reason`, `is_permanent`.
     """
@@ -350,7 +356,10 @@ def _reservation(reservation: Reservation | None) -> dict[str, object] | None:
 
 def _speed(work: WorkAhead | None, machine: InstanceType) -> dict[str, object] | None:
     speed = None if work is None else work.speed_of(machine)
-    return None if speed is None else {"slow": speed.slow, "fast": speed.fast, "basis": speed.basis.value}
+    if speed is None:
+        return None
+    ends = {"slow": speed.slow, "middle": speed.middle, "fast": speed.fast}
+    return {**ends, "basis": speed.basis.value, "jobs": speed.jobs, "save_seconds": speed.save_seconds}
 
 
 def _rejected_row(

@@ -1,4 +1,4 @@
-"""How fast a job is on accelerators that nobody measured it on, compared with those that somebody did.
+"""How fast a job is on accelerators: as its own jobs have shown, or compared with others on which it is known.
 
 By the roofline model (Williams, Waterman and Patterson, "Roofline: An Insightful Visual Performance Model for Multicore
 Architectures", 2009) a program is limited by the throughput of arithmetic or by the bandwidth of the memory. A job that
@@ -9,18 +9,24 @@ least and the largest of the ratios are the ends of the interval. It is a bound 
   for it may be slower than FP32.
 - Loading data, the CPU, the network between GPUs and the memory that a batch fits into are not in them.
 - Several accelerators are taken to be between no gain and as many times faster as they are more.
+
+What checkpoints of jobs have shown (core.selection.rates) goes before all of that, and others are compared with it.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import StrEnum
+from types import MappingProxyType
 
-from relaunch.core.definitions.accelerator import MeasuredOn
+from relaunch.core.definitions.accelerator import Accelerators, MeasuredOn
+from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.peaks import Peaks
 from relaunch.core.records import dataclass
+from relaunch.core.revisions.revision import Revision
 from relaunch.core.selection.neuron_devices import claims_all_devices, required_devices, requires_neuron
-from relaunch.core.selection.requirements import Requirements
+from relaunch.core.selection.requirements import Requirements, derive_requirements
 
 
 class SpeedBasis(StrEnum):
@@ -30,32 +36,50 @@ class SpeedBasis(StrEnum):
     """Nobody said where the duration was measured: all are taken to be equally fast."""
     MEASURED = "measured"
     """The duration was measured on just this."""
+    LEARNED = "learned"
+    """Checkpoints of jobs have shown it."""
     PEAKS = "peaks"
-    """It is bounded by published peaks."""
+    """It is bounded by published peaks, beside a speed that was measured or learned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """How fast a job is, in multiples of its speed where it was measured: between `slow` and `fast`."""
+    """How fast a job is, in multiples of its speed where it was measured: between `slow` and `fast`.
+
+    `jobs` is by how many jobs that was learned, or what it is compared with; `median` is theirs, and `save_seconds` the
+    time that a save takes there, None without them.
+    """
 
     slow: float
     fast: float
     basis: SpeedBasis
+    jobs: int = 0
+    median: float | None = None
+    save_seconds: float | None = None
+
+    @property
+    def middle(self) -> float:
+        """Return what is to be expected: the median, or else the middle of the interval, as ratios have it."""
+        return math.sqrt(self.slow * self.fast) if self.median is None else self.median
 
 
 @dataclass(frozen=True, slots=True)
-class Accelerators:
-    """What a job computes on: `count` accelerators of a model, and which `fraction` of each."""
+class LearnedRate:
+    """The steps per second of a definition on its accelerators, by the checkpoints of `jobs` jobs.
 
-    model: str
-    count: int = 1
-    fraction: float = 1.0
+    A tenth of them were slower than `slow` and a tenth faster than `fast`, with a tenth more on both sides of few jobs
+    (core.selection.rates). `save_seconds` is what a save takes, None if none said so.
+    """
 
-    def __str__(self) -> str:
-        """Return `A10G`, `4x A10G` or `25% of L4`."""
-        if self.fraction != 1:
-            return f"{self.fraction:.0%} of {self.model}"
-        return self.model if self.count == 1 else f"{self.count}x {self.model}"
+    slow: float
+    middle: float
+    fast: float
+    jobs: int
+    save_seconds: float | None = None
+
+
+Rates = Mapping[Accelerators, LearnedRate]
+NO_RATES: Rates = MappingProxyType({})
 
 
 SpeedOf = Callable[[InstanceType], Speed | None]
@@ -69,16 +93,96 @@ def same_speed(machine: InstanceType) -> Speed:
     return _ASSUMED
 
 
-def speed_of(measured: MeasuredOn, required: Requirements, peaks: Mapping[str, Peaks]) -> SpeedOf:
-    """Return a function from an instance type to the speed of the job there; None if its peaks are not known."""
+NO_SPEEDS: Mapping[Accelerators, Speed] = MappingProxyType({})
+
+
+def speed_of(
+    measured: MeasuredOn | None,
+    required: Requirements,
+    peaks: Mapping[str, Peaks],
+    learned: Mapping[Accelerators, Speed] = NO_SPEEDS,
+) -> SpeedOf:
+    """Return a function from an instance type to the speed of the job there; None if its peaks are not known.
+
+    Where the duration was `measured`, the speed is 1, unless jobs have shown that it cannot be.
+    """
 
     def speed(machine: InstanceType) -> Speed | None:
-        on = replace(_asked(required, machine), model=measured.model)
-        if measured.count is not None:
-            on = Accelerators(measured.model, measured.count)
-        return relative_speed(used_accelerators(required, machine), on, peaks)
+        known = dict(learned)
+        if measured is not None:
+            on = _measured_on(measured, required, machine)
+            shown = compared_speed(on, learned, peaks)
+            if shown is None or shown.slow <= 1 <= shown.fast:
+                known.setdefault(on, Speed(1.0, 1.0, SpeedBasis.MEASURED))
+        return compared_speed(used_accelerators(required, machine), known, peaks)
 
     return speed
+
+
+def _measured_on(measured: MeasuredOn, required: Requirements, machine: InstanceType) -> Accelerators:
+    if measured.count is not None:
+        return Accelerators(measured.model, measured.count)
+    return replace(_asked(required, machine), model=measured.model)
+
+
+def measured_gpus(measured: MeasuredOn | None, required: Requirements) -> Accelerators | None:
+    """Return the GPUs on which a duration was measured; None if it says none, or devices that depend on the machine."""
+    if measured is None or requires_neuron(required):
+        return None
+    if measured.count is not None:
+        return Accelerators(measured.model, measured.count)
+    return _asked_gpus(required, measured.model)
+
+
+def compared_speed(used: Accelerators, known: Mapping[Accelerators, Speed], peaks: Mapping[str, Peaks]) -> Speed | None:
+    """Return the speed on accelerators by what is known; None if there is nothing to compare them with.
+
+    Of several that they are compared with the one counts that leaves the least open.
+    """
+    if used in known:
+        return known[used]
+    compared = (_beside(speed, relative_speed(used, each, peaks)) for each, speed in known.items())
+    found = [each for each in compared if each is not None]
+    return min(found, key=lambda each: (each.fast / each.slow, -each.jobs), default=None)
+
+
+def _beside(known: Speed, ratio: Speed | None) -> Speed | None:
+    if ratio is None:
+        return None
+    return Speed(known.slow * ratio.slow, known.fast * ratio.fast, SpeedBasis.PEAKS, known.jobs)
+
+
+def learned_speeds(
+    rates: Rates,
+    steps_per_second: float | None,
+    on: Accelerators | None,
+    peaks: Mapping[str, Peaks],
+) -> Mapping[Accelerators, Speed]:
+    """Return the speeds by the steps per second that jobs have shown, in multiples of the one that a duration says.
+
+    Where it says none, because nobody knows how many steps there are, they are compared with those on the accelerators
+    that it was measured `on`, or else of those that most jobs have shown, whose speed peaks bound.
+    """
+    if steps_per_second is not None:
+        return {each: _as_speed(rate, 1 / steps_per_second, 1 / steps_per_second) for each, rate in rates.items()}
+    if on is None or not rates:
+        return NO_SPEEDS
+    base = on if on in rates else best_known(rates)
+    at_base = relative_speed(base, on, peaks)
+    if at_base is None:
+        return NO_SPEEDS
+    unit = rates[base].middle
+    return {each: _as_speed(rate, at_base.slow / unit, at_base.fast / unit) for each, rate in rates.items()}
+
+
+def best_known(rates: Rates) -> Accelerators:
+    """Return the accelerators that most jobs have shown the rate of."""
+    return max(rates, key=lambda each: (rates[each].jobs, each.key))
+
+
+def _as_speed(rate: LearnedRate, slow: float, fast: float) -> Speed:
+    median = rate.middle * math.sqrt(slow * fast)
+    return Speed(rate.slow * slow, rate.fast * fast, SpeedBasis.LEARNED, rate.jobs, median, rate.save_seconds)
 
 
 def _asked(required: Requirements, machine: InstanceType) -> Accelerators:
@@ -86,6 +190,10 @@ def _asked(required: Requirements, machine: InstanceType) -> Accelerators:
     model = machine.accelerator_model
     if requires_neuron(required):
         return Accelerators(model, required_devices(required, machine))
+    return _asked_gpus(required, model)
+
+
+def _asked_gpus(required: Requirements, model: str) -> Accelerators:
     if (share := required.share) is not None:
         return Accelerators(model, fraction=share.partition or share.compute_percent / 100 or 1.0)
     return Accelerators(model, required.gpu_count or 1)
@@ -104,6 +212,16 @@ def used_accelerators(required: Requirements, machine: InstanceType) -> Accelera
     if required.share is not None or required.gpu_count:
         return asked
     return replace(asked, count=max(machine.accelerator_count, 1))
+
+
+def name_alone(definition: JobDefinition, revision: Revision | None, machine: InstanceType) -> str:
+    """Return the key of what a job computes on, if its steps say how fast that is; else empty.
+
+    What shares a GPU that is not divided is as fast as its neighbours let it be.
+    """
+    required = derive_requirements(definition, revision)
+    is_shared = required.share is not None and not machine.is_fractional
+    return "" if is_shared or not machine.accelerator_model else used_accelerators(required, machine).key
 
 
 def relative_speed(used: Accelerators, measured: Accelerators, peaks: Mapping[str, Peaks]) -> Speed | None:

@@ -31,6 +31,7 @@ FORMATS: Mapping[str, int] = {
     "MESSAGE": 1,
     "NOTICE": 1,
     "OFFERINGS": 1,
+    "RATES": 1,
     "RECEIVER": 1,
     "SELECTION": 1,
     "SLOTS": 1,

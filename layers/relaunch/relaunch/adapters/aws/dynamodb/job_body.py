@@ -72,6 +72,7 @@ STORED_NAMES: Mapping[str, str] = {
     "judged_attempt": "progress.judged_attempt",
     "attempts_without_progress": "progress.attempts_without_progress",
     "saving_seconds": "progress.saving_seconds",
+    "accelerators": "progress.accelerators",
     "moved_at": "market.moved_at",
     "wait_told_at": "waits.told_at",
     "concurrency_group": "group.name",
@@ -90,7 +91,7 @@ The versions of a deployment and its rollback read each other's bodies: a name s
 which a body without it is read.
 """
 
-# A job in no group, without progress, or that no machine charges is stored as before there were these.
+# A job in no group, without progress or accelerators, or that no machine charges is stored as before there were these.
 _OF_LATER = tuple(
     (record, empty, frozenset(name for name, place in STORED_NAMES.items() if place.startswith(f"{record}.")))
     for record, empty in (("group", GroupPlace()), ("charges", Charges()))
@@ -118,6 +119,8 @@ def write_job_body(job: Job) -> str:
     }
     if job.noted is None:
         unused["noted_progress"] = True
+    if not job.progress.accelerators:
+        unused["accelerators"] = True
     unused["unsent_events"] = {at: {"noted"} for at, each in enumerate(job.outbox.unsent) if each.noted is None}
     return _BODY.dump_json(stored, exclude={"definition": left_out(job.definition), **unused}).decode()
 

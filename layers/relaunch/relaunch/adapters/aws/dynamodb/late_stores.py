@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from relaunch.adapters.aws.dynamodb.machines import DynamoDbMachines as DynamoDbMachines
     from relaunch.adapters.aws.dynamodb.maintenance import DynamoDbMaintenance as DynamoDbMaintenance
     from relaunch.adapters.aws.dynamodb.notices import DynamoDbNotices as DynamoDbNotices
+    from relaunch.adapters.aws.dynamodb.rates import DynamoDbRates as DynamoDbRates
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "relaunch.adapters.aws.dynamodb.capacity": ("DynamoDbCapacity",),
@@ -22,6 +23,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "relaunch.adapters.aws.dynamodb.machines": ("DynamoDbMachines",),
     "relaunch.adapters.aws.dynamodb.maintenance": ("DynamoDbMaintenance",),
     "relaunch.adapters.aws.dynamodb.notices": ("DynamoDbNotices",),
+    "relaunch.adapters.aws.dynamodb.rates": ("DynamoDbRates",),
 }
 """What is imported when it is first used, by module; the imports above say the same to the type checker."""
 

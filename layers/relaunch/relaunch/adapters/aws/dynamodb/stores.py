@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         DynamoDbMachines,
         DynamoDbMaintenance,
         DynamoDbNotices,
+        DynamoDbRates,
     )
 
 
@@ -57,6 +58,11 @@ class DynamoDbStores:
     def maintenance(self) -> "DynamoDbMaintenance":
         """The store of maintenance."""
         return late_stores.DynamoDbMaintenance(self._table)
+
+    @cached_property
+    def rates(self) -> "DynamoDbRates":
+        """The store of rates."""
+        return late_stores.DynamoDbRates(self._table)
 
     @cached_property
     def notice_records(self) -> "DynamoDbNotices":

@@ -1,0 +1,23 @@
+"""What a job computes on, in few words and as the key of what is stored about it."""
+
+import pytest
+
+from relaunch.core.definitions.accelerator import Accelerators, read_accelerators
+
+
+@pytest.mark.parametrize(
+    ("accelerators", "key"),
+    [
+        (Accelerators("A10G"), "A10G"),
+        (Accelerators("RTX PRO 4500", 4), "4x RTX PRO 4500"),
+        (Accelerators("L4", fraction=0.125), "0.125x L4"),
+        (Accelerators("Max x 2"), "Max x 2"),
+    ],
+)
+def test_a_key_names_accelerators_exactly(accelerators: Accelerators, key: str) -> None:
+    assert accelerators.key == key
+    assert read_accelerators(key) == accelerators
+
+
+def test_in_a_text_a_part_is_in_percent() -> None:
+    assert [str(each) for each in (Accelerators("L4", 4), Accelerators("L4", fraction=0.25))] == ["4x L4", "25% of L4"]
