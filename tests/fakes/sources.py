@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from fakes.builders import NOW, make_offering, make_revision
 from relaunch.adapters.offerings.bundled import load_peaks
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.jobs.budgets import BudgetReport
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.reported import Reported
 from relaunch.core.launches.launch import HostObservation
@@ -259,6 +260,7 @@ class FakeJobEvents:
 
     def __init__(self) -> None:
         self.sent: list[JobStateChange] = []
+        self.budgets: list[BudgetReport] = []
         self.calls = 0
         self.answer: Sent | None = None
 
@@ -267,6 +269,10 @@ class FakeJobEvents:
         answer = self.answer or Sent(frozenset(each.sequence for each in events))
         self.sent += [each for each in events if each.sequence in answer.taken]
         return answer
+
+    def send_budget(self, report: BudgetReport) -> str:
+        self.budgets.append(report)
+        return ""
 
 
 class ListLog:

@@ -208,6 +208,7 @@ def _make_dependencies(settings: Settings, clients: Clients, log: DecisionLog) -
         definitions=made_late(lambda: stores.definitions),
         capacity=made_late(lambda: stores.capacity),
         rates=made_late(lambda: stores.rates),
+        budgets=made_late(lambda: stores.budgets),
         events=made_late(lambda: stores.events),
         **_make_ports_of_targets(settings, clients, clock),
         maintenance=made_late(lambda: stores.maintenance),

@@ -25,6 +25,7 @@ from relaunch.core.lifecycle.groups import slot_of
 from relaunch.core.machines.charges import DayCost
 from relaunch.core.selection.selection import explain_rows
 from relaunch.ports import JobHistory, PermanentError, SlotsFullError, StaleWriteError, StoredSelection
+from relaunch_local.in_memory.budgets import InMemoryBudgets
 from relaunch_local.in_memory.machines import InMemoryMachines
 from relaunch_local.in_memory.write_faults import WriteFaults
 
@@ -40,7 +41,7 @@ class _Record:
 
 
 class InMemoryJobs(WriteFaults):
-    """Implements JobStore; `machines` are those that are saved with jobs.
+    """Implements JobStore; `machines` and `budgets` are those that are saved with jobs.
 
     `fail_next` makes the next writes fail before or after they take effect.
     """
@@ -48,6 +49,7 @@ class InMemoryJobs(WriteFaults):
     def __init__(self, machines: InMemoryMachines | None = None) -> None:
         super().__init__()
         self.machines = machines or InMemoryMachines()
+        self.budgets = InMemoryBudgets()
         self.slots: Counter[str] = Counter()
         self.costs: list[CostEntry] = []
         self.decisions: MutableSequence[Decision] = []
@@ -103,9 +105,11 @@ class InMemoryJobs(WriteFaults):
             raise StaleWriteError(f"job {job.job_id} is no longer at version {job.version}")
         self._check_slots(decision)
         self._check_group(decision)
+        self.budgets.check(decision.budgets)
         self.machines.check(decision.machines)
         self._move_slots(decision)
         self._move_group(decision)
+        self.budgets.change(decision.budgets)
         self.machines.write(decision.machines)
         saved = replace(job, version=job.version + 1)
         self._store(saved, decision.timeline)

@@ -10,6 +10,7 @@ from relaunch.core.offerings.spot_runs import Observed, SpotPool, SpotRun, SpotR
 from relaunch.core.selection.rates import RateRecord
 from relaunch.core.triggers.dispatch_rate import DispatchStarts
 from relaunch.ports import EventRecord, FoundRevision, RevisionMaintenance
+from relaunch_local.in_memory.budgets import InMemoryBudgets
 from relaunch_local.in_memory.definitions import InMemoryDefinitions
 from relaunch_local.in_memory.jobs import InMemoryJobs
 from relaunch_local.in_memory.machines import InMemoryMachines
@@ -147,10 +148,11 @@ class InMemoryEvents:
 
 @dataclass
 class InMemoryStores:
-    """One store per port; `machines` are those that are saved with `jobs`."""
+    """One store per port; `machines` and `budgets` are those that are saved with `jobs`."""
 
     jobs: InMemoryJobs = field(default_factory=InMemoryJobs)
     machines: InMemoryMachines = field(init=False)
+    budgets: InMemoryBudgets = field(init=False)
     definitions: InMemoryDefinitions = field(default_factory=InMemoryDefinitions)
     capacity: InMemoryCapacity = field(default_factory=InMemoryCapacity)
     rates: InMemoryRates = field(default_factory=InMemoryRates)
@@ -159,5 +161,6 @@ class InMemoryStores:
     notice_records: InMemoryNotices = field(default_factory=InMemoryNotices)
 
     def __post_init__(self) -> None:
-        """Share the machines with the jobs."""
+        """Share the machines and the budgets with the jobs."""
         self.machines = self.jobs.machines
+        self.budgets = self.jobs.budgets

@@ -54,6 +54,7 @@ _WAITS = {
     WaitReason.MACHINE: "the machine of the stack's own that it claims is not ready yet, or its agent not connected "
     "(machine-lifecycle.md)",
     WaitReason.MACHINE_LIMIT: "a limit of the stack on machines of its own is reached, or as many start as may at once",
+    WaitReason.BUDGET: "a budget has no room for an hour of what was selected; again every 10 minutes",
     WaitReason.CHECKPOINT: f"its checkpoints cannot be read; again after 5 minutes, later every 30 {_RULE}",
     WaitReason.REFUSED: f"a permission, a credential, a role or a cluster is missing {_RULE}",
 }

@@ -14,7 +14,7 @@ from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import OLDEST_PLACEMENT
 from relaunch.core.lifecycle.launching import START_TIMEOUT
-from relaunch.core.lifecycle.long_waits import QUEUE_LIMIT, RESERVATION_LIMIT, START_LIMIT
+from relaunch.core.lifecycle.long_waits import BUDGET_LIMIT, QUEUE_LIMIT, RESERVATION_LIMIT, START_LIMIT
 from relaunch.core.lifecycle.machine_waits import LIMIT_POLL_INTERVAL
 from relaunch.core.lifecycle.metrics import Metric
 from relaunch.core.lifecycle.refusal_waits import TRAINED_WAIT, UNTRAINED_WAIT
@@ -141,6 +141,9 @@ WAIT_REASONS: Mapping[WaitReason, Wait] = {
         f"within {_minutes(LIMIT_POLL_INTERVAL)}, and a new one may come first",
         _TOLD,
         "end machines, or raise MaxMachines or the money per hour; those that start: nothing",
+    ),
+    WaitReason.BUDGET: Wait(
+        f"until its budget has room; {BUDGET_LIMIT.days} days: FAILED", _TOLD, "raise the budget; `relaunch budgets`"
     ),
     WaitReason.CHECKPOINT: Wait(_REFUSED, (Metric.JOBS_REFUSED,), "grant what `relaunch explain` names"),
     WaitReason.REFUSED: Wait(_REFUSED, (Metric.JOBS_REFUSED,), "grant what `relaunch explain` names"),

@@ -360,6 +360,7 @@ class SimulatedAccount(CheckedWrites):
         stores["machines"] = CalledMachines(self.stores.machines, self.calls, self.machine_indexes, self.machine_saved)
         stores["capacity"] = CalledCapacity(self.stores.capacity, self.calls, on_effect)
         stores["rates"] = CalledRates(self.stores.rates, self.calls)
+        stores["budgets"] = CalledRates(self.stores.budgets, self.calls)
         return {port: AuthorizedStore(port, store, self.authorization) for port, store in stores.items()}
 
     def per_container(self, make: Callable[[], Any]) -> Any:

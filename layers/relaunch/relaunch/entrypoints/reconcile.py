@@ -12,6 +12,7 @@ from relaunch.usecases.keep_images import is_reading_due, keep_images
 from relaunch.usecases.note_progress import note_progress_of
 from relaunch.usecases.reconcile_jobs import reconcile_jobs
 from relaunch.usecases.reconcile_machines import is_instance_sweep_due, reconcile_machines, sweep_instances
+from relaunch.usecases.reserve_budget import renew_leases
 from relaunch.usecases.sweep_cluster import is_sweep_due, sweep_cluster
 
 # Enough for the calls of the last job; the remaining jobs stay due for the next invocation.
@@ -82,6 +83,7 @@ def _parts(
     looked_at: list[Job] = []
     yield "machines", lambda: reconcile_machines(deps, has_time)
     yield "looked_at", lambda: reconcile_jobs(deps, has_time, looked_at.append)
+    yield "renewed", lambda: renew_leases(looked_at, deps)
     if is_sweep_due(minute):
         yield "swept", lambda: sweep_cluster(deps, has_time).tasks
     if is_instance_sweep_due(minute):

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from relaunch.ports.queues import DeadLetters as DeadLetters
     from relaunch.ports.queues import LaunchQueue as LaunchQueue
     from relaunch.ports.schedules import Schedules as Schedules
+    from relaunch.ports.stores import BudgetStore as BudgetStore
     from relaunch.ports.stores import CapacityStore as CapacityStore
     from relaunch.ports.stores import DefinitionStore as DefinitionStore
     from relaunch.ports.stores import EventRecord as EventRecord
@@ -100,7 +101,7 @@ _PLACES = {
             "SpotPriceSource ZoneScoreSource ZoneSource"
         ),
         "errors": (
-            "MachineLimitError MachineTakenError NoActiveRevisionError NotGrantedError NotYetError "
+            "BudgetExceededError MachineLimitError MachineTakenError NoActiveRevisionError NotGrantedError NotYetError "
             "PermanentError PortError ReservationsUnreadableError SlotsFullError StaleWriteError "
             "StartsChangedError TransientError UnsupportedPatternError"
         ),
@@ -113,7 +114,7 @@ _PLACES = {
         "queues": "DeadLetters LaunchQueue",
         "schedules": "Schedules",
         "stores": (
-            "CapacityStore DefinitionStore EventRecord EventStore FoundRevision JobHistory JobListing "
+            "BudgetStore CapacityStore DefinitionStore EventRecord EventStore FoundRevision JobHistory JobListing "
             "JobStore MaintenanceStore RateStore RevisionMaintenance SnapshotSource SnapshotStore StoredSelection"
         ),
         "target": "TaskTarget",

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from relaunch.ports.patterns import InputPatterns
     from relaunch.ports.queues import LaunchQueue
     from relaunch.ports.stores import (
+        BudgetStore,
         CapacityStore,
         DefinitionStore,
         EventStore,
@@ -93,6 +94,7 @@ class ReconcileDependencies(FleetDependencies):
     images: ImageSource
     checkpoints: CheckpointSource
     rates: RateStore
+    budgets: BudgetStore
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +125,7 @@ class LaunchDependencies(JobDependencies, OfferingDependencies, MaintenanceDepen
     """Dependencies of launching a job; `load_thresholds` returns those of the market policy."""
 
     checkpoints: CheckpointSource
+    budgets: BudgetStore
     load_thresholds: Callable[[], Thresholds]
 
 

@@ -49,6 +49,14 @@ class SlotsFullError(Exception):
         self.limit = limit
 
 
+class BudgetExceededError(Exception):
+    """The budget of a `scope` has no room for what a job is to reserve (core.jobs.budgets)."""
+
+    def __init__(self, scope: str) -> None:
+        super().__init__(f"the budget of {scope} has no room for it")
+        self.scope = scope
+
+
 class MachineLimitError(Exception):
     """A limit on machines of our own is reached; `limit` is `machines` or `usd_per_hour`."""
 

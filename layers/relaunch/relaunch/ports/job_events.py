@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from relaunch.core.records import dataclass
 
 if TYPE_CHECKING:
+    from relaunch.core.jobs.budgets import BudgetReport
     from relaunch.core.lifecycle.change_events import JobStateChange
 
 
@@ -29,6 +30,9 @@ class JobEvents(Protocol):
     def send(self, events: Sequence[JobStateChange]) -> Sent:
         """Send events of one job in their order, at least once, within seconds; errors are not raised."""
 
+    def send_budget(self, report: BudgetReport) -> str:
+        """Send how far a budget is used up, at least once; return why it was not sent, empty if it was."""
+
 
 class NoJobEvents:
     """Implements JobEvents where nobody listens."""
@@ -36,3 +40,8 @@ class NoJobEvents:
     def send(self, events: Sequence[JobStateChange]) -> Sent:
         """Take all."""
         return Sent(frozenset(each.sequence for each in events))
+
+    def send_budget(self, report: BudgetReport) -> str:
+        """Take it."""
+        del report
+        return ""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from relaunch.core.definitions.definition import JobDefinition, TriggerSource
     from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
     from relaunch.core.jobs.attempt import Attempt
+    from relaunch.core.jobs.budgets import Budget
     from relaunch.core.jobs.cost import CostEntry
     from relaunch.core.jobs.groups import GroupStanding
     from relaunch.core.jobs.job import Job, TimelineEntry
@@ -123,6 +124,7 @@ class JobStore(JobListing, Protocol):
 
         Raises:
             StaleWriteError: the job was changed since it was loaded.
+            BudgetExceededError: a budget has no room for what the job reserves.
             SlotsFullError: the decision takes a slot and none is free, or a group that another job holds or in which
                 another one is newer.
             MachineTakenError: a machine was changed since it was loaded, or exists already.
@@ -264,6 +266,23 @@ class CapacityStore(Protocol):
 
     def save_pool(self, pool: SpotPool) -> bool:
         """Save it until it is forgotten, if the stored version is `pool.version`; return whether."""
+        ...
+
+
+class BudgetStore(Protocol):
+    """Budgets (core.jobs.budgets); what jobs reserve of them is saved with the jobs (JobStore.save_job)."""
+
+    def load_budgets(self) -> Sequence[Budget]:
+        """Return all in one read, those included that have no limit any more: jobs go on counting in them."""
+        ...
+
+    def set_budget(
+        self, scope: str, monthly_usd: float | None, total_usd: float | None, spent: Mapping[str, float]
+    ) -> None:
+        """Set the limits of a budget, None for no limit; a new one begins with what was `spent` by month."""
+
+    def save_report(self, scope: str, period: str, percent: int) -> bool:
+        """Save that so many percent of a month, or of all as ``, were reported; return False if they were before."""
         ...
 
 

@@ -46,6 +46,7 @@ from relaunch.usecases.find_checkpoints import MissingCheckpointError, find_resu
 from relaunch.usecases.follow_market import UnreadableProgressError, follow_market, gives_spot_back
 from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings, with_rates
 from relaunch.usecases.prepare_revision import prepare_revision
+from relaunch.usecases.reserve_budget import apply_with_budgets
 
 
 def choose_unless_no_progress(job: Job, deps: LaunchDependencies) -> Job:
@@ -212,7 +213,9 @@ def _place(job: Job, chosen: OfferingChosen, deps: LaunchDependencies) -> Job:
         return apply_event(job, _resume_obstacle(error), deps)
     chosen = replace(chosen, resume_uri=resume_uri, prepared=prepared, newest=newest, unusable=tuple(unusable))
     try:
-        return apply_event(job, chosen, deps)
+        # The claim of a machine of our own has reserved what it costs.
+        has_price = chosen.machine is None and job.definition.target.capabilities.offers_instance_types
+        return apply_with_budgets(job, chosen, deps) if has_price else apply_event(job, chosen, deps)
     except SlotsFullError as full:
         if full.cap == "group":
             # Others have changed it since it was read: look again.

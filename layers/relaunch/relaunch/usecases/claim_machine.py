@@ -45,6 +45,7 @@ from relaunch.ports import (
 from relaunch.usecases.advance_job import apply_event
 from relaunch.usecases.advance_machine import advance_machine
 from relaunch.usecases.load_offerings import MAX_LOOKED_AT
+from relaunch.usecases.reserve_budget import apply_with_budgets
 
 # Of a burst, each job that claims a machine takes it from those that look at it now, and it mostly still has room.
 _LOOKS = 4
@@ -99,6 +100,8 @@ def _request(job: Job, selection: Selection, deps: LaunchDependencies, *, is_han
                 return requested
             if isinstance(requested, MachineLimitReached):
                 return _wait_at_limit(job, requested, deps)
+            if isinstance(requested, MachineClaimed):
+                return apply_with_budgets(job, requested, deps)
             return None if requested is None else apply_event(job, requested, deps)
         except StartsChangedError as error:
             deps.log.decided("others request machines", job_id=job.job_id, reason=str(error))
@@ -111,7 +114,7 @@ def _join(job: Job, selection: Selection, deps: LaunchDependencies) -> Job | Non
         is_taken = False
         for claimed in _claims_with_room(job, selection, deps):
             try:
-                return apply_event(job, claimed, deps)
+                return apply_with_budgets(job, claimed, deps)
             except MachineTakenError as taken:
                 is_taken = True
                 deps.log.decided("machine taken", job_id=job.job_id, machine_id=taken.machine_id)

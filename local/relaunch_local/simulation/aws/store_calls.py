@@ -17,6 +17,9 @@ _DUE: StoreCall = ("Query", "due")
 _SLOTS: StoreCall = ("Query", "slots")
 
 STORE_CALLS: Mapping[tuple[str, str], frozenset[StoreCall]] = {
+    ("budgets", "load_budgets"): frozenset({_QUERY}),
+    ("budgets", "save_report"): frozenset({_UPDATE}),
+    ("budgets", "set_budget"): frozenset({_UPDATE}),
     ("capacity", "count_run"): frozenset({_UPDATE}),
     ("capacity", "load_capacity"): frozenset({_QUERY}),
     ("capacity", "load_capacity_memory"): frozenset({_QUERY}),

@@ -132,14 +132,17 @@ class CalledCapacity(CalledStore):
 
 @dataclass
 class CalledRates(CalledStore):
-    """What jobs have shown of their speed: calls that take no time, so that seeds keep what they draw for others."""
+    """What jobs have shown of their speed, and their budgets: calls that take no time.
+
+    So seeds keep what they draw for others.
+    """
 
     def _call(self, name: str, effect: Callable[[], Any]) -> Any:
         with aws_errors(f"dynamodb:{name}"):
             self._calls.fail_by_chance("dynamodb", name, _RATES_REFUSED_SHARE, DYNAMODB_ERRORS)
             answer = effect()
             # It took effect, and no answer came.
-            if name == "save_rate":
+            if name in {"save_rate", "save_report"}:
                 self._calls.fail_by_chance("dynamodb", name, _RATES_REFUSED_SHARE, DYNAMODB_ERRORS)
         return answer
 

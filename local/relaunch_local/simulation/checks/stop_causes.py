@@ -50,6 +50,7 @@ _MAY_BE: Mapping[StopKind, Callable[[StopFacts], bool]] = {
     StopKind.INTERRUPTION: _is_taken_away,
     StopKind.SIDECAR: lambda facts: facts.is_deserted,
     StopKind.MOVED: lambda facts: facts.is_asked,
+    StopKind.OVER_BUDGET: lambda facts: facts.is_asked,
     StopKind.HOST_LOST: _is_taken_away,
     StopKind.OUT_OF_MEMORY: lambda facts: facts.ending == "out of memory",
     StopKind.IMAGE: lambda facts: facts.is_unpullable,

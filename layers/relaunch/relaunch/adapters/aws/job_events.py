@@ -9,7 +9,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from relaunch.adapters.aws.errors import AwsError, error_code
+from relaunch.adapters.messages.budget_report import BUDGET_DETAIL_TYPE, write_budget_detail
 from relaunch.adapters.messages.job_change import write_detail
+from relaunch.core.jobs.budgets import BudgetReport
 from relaunch.core.lifecycle.change_events import DETAIL_TYPE, JobStateChange
 from relaunch.ports import Clock, Sent
 
@@ -51,6 +53,16 @@ class EventBridgeJobEvents:
                 return Sent(frozenset(taken), refused, sent.postponed)
         self._paused = None
         return Sent(frozenset(taken), refused)
+
+    def send_budget(self, report: BudgetReport) -> str:
+        entry = {
+            "Time": report.at,
+            "Source": self._source,
+            "DetailType": BUDGET_DETAIL_TYPE,
+            "Detail": write_budget_detail(report),
+        }
+        sent = self._put([(0, entry)])
+        return sent.postponed or "; ".join(sent.refused.values())
 
     def _entry(self, event: JobStateChange) -> dict[str, Any]:
         return {"Time": event.time, "Source": self._source, "DetailType": DETAIL_TYPE, "Detail": write_detail(event)}

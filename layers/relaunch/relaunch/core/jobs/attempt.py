@@ -98,6 +98,7 @@ class IntentKind(StrEnum):
 
     INTERRUPTION = "interruption"
     MOVE = "move"  # its market policy leaves on-demand for spot
+    BUDGET = "budget"  # a budget has no room for another hour
     CANCEL = "cancel"
     TIME_OUT = "time-out"
     PLACEMENT_WITHDRAWN = "placement-withdrawn"
@@ -135,6 +136,7 @@ class StopKind(StrEnum):
     SUCCESS = "success"
     INTERRUPTION = "interruption"
     MOVED = "moved"
+    OVER_BUDGET = "over-budget"
     HOST_LOST = "host-lost"
     OUT_OF_MEMORY = "out-of-memory"
     IMAGE = "image"

@@ -21,6 +21,7 @@ from relaunch.core.jobs.state import (
     NotedProgress,
     Refusal,
     RefusedCall,
+    Reserved,
     Waiting,
     WaitReason,
 )
@@ -213,6 +214,7 @@ class Job:
     """The machine of our own that it claims for its next placement."""
     machines: MachineUse = MachineUse()
     charges: Charges = Charges()
+    reserved: Reserved = field(default_factory=Reserved)
     refusals: Mapping[RefusedCall, Refusal] = field(default_factory=dict, hash=False)
     """The calls that were refused, since it last had a task, for what somebody has to grant or mend.
 

@@ -1,6 +1,7 @@
 """The state of a job, what it waits for, what its cost rests on, and its summary; lists of jobs import no more."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import field, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -43,13 +44,14 @@ class WaitReason(StrEnum):
     MARKET = "market"  # spot, which its market policy rather waits for than pay for on-demand
     MACHINE = "machine"  # the machine of our own that it claims
     MACHINE_LIMIT = "machine-limit"  # the limits of the stack on machines of its own
+    BUDGET = "budget"  # a budget has no room for an hour of what was selected
 
 
 REFUSED_WAITS = frozenset({WaitReason.CHECKPOINT, WaitReason.REFUSED})
 """The waits for what somebody has to grant or mend."""
 QUEUES = frozenset({WaitReason.SLOT, WaitReason.MACHINE_LIMIT})
 """The waits behind others of the stack."""
-HELD_BACK_BY = frozenset({WaitReason.IMAGE, *QUEUES, *REFUSED_WAITS})
+HELD_BACK_BY = frozenset({WaitReason.IMAGE, WaitReason.BUDGET, *QUEUES, *REFUSED_WAITS})
 """What a job waits for though there may be capacity for it."""
 
 
@@ -131,6 +133,17 @@ class OpenCharge:
     def hours(self, now: datetime) -> float:
         """Return for how many hours it has cost since `at`."""
         return max((min(now, self.until or now) - self.at).total_seconds(), 0.0) / 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """What a job has reserved of its budgets since it was accepted, in USD by their scopes (core.jobs.budgets).
+
+    `month` is that of the last reservation, as `2026-11`; empty if there is none.
+    """
+
+    usd: Mapping[str, float] = field(default_factory=dict, hash=False)
+    month: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import field, replace
 from datetime import datetime, timedelta
 
 from relaunch.core.jobs.attempt import PlacementState
+from relaunch.core.jobs.budgets import BudgetChange
 from relaunch.core.jobs.cost import CostEntry
 from relaunch.core.jobs.effects import AdmitWaiting, Effect, RequestLaunch, StopTask
 from relaunch.core.jobs.groups import GroupChange
@@ -35,7 +36,7 @@ class Decision:
     can while no other one holds it, or releases it. `link_instance`: store that the current attempt runs on
     `attempt.instance_id`; `unlinked_instance`: that the job runs on this one no more.
     `machines`: a machine that is requested for the job, claims and releases; each machine at most once.
-    `costs`: what is added to the sums of what jobs cost.
+    `costs`: what is added to the sums of what jobs cost. `budgets`: what the job reserves of budgets, or gives back.
     An ignored decision changes nothing; `note` says why. `action` is the name of the action that decided; empty if
     there was none.
     """
@@ -51,6 +52,7 @@ class Decision:
     unlinked_instance: str = ""
     machines: tuple[MachineDecision, ...] = ()
     costs: tuple[CostEntry, ...] = ()
+    budgets: tuple[BudgetChange, ...] = ()
     is_ignored: bool = False
     note: str = ""
     action: str = field(default="", compare=False)
@@ -58,13 +60,15 @@ class Decision:
     def followed_by(self, later: "Decision") -> "Decision":
         """Return one decision of two; the later one was made about the job of this one.
 
-        One of both changes nothing but the job and the sums of costs.
+        One of both changes nothing but the job, the sums of costs and what is given back to budgets.
         """
         if later.is_ignored:
             return self
         whole = later if later.timeline else self
         costs = (*self.costs, *later.costs)
-        return replace(whole, job=later.job, timeline=(*self.timeline, *later.timeline), costs=costs)
+        budgets = (*self.budgets, *later.budgets)
+        timeline = (*self.timeline, *later.timeline)
+        return replace(whole, job=later.job, timeline=timeline, costs=costs, budgets=budgets)
 
 
 def ignore(job: Job, note: str) -> Decision:

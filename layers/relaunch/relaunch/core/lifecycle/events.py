@@ -3,6 +3,7 @@
 from dataclasses import field
 from datetime import datetime
 
+from relaunch.core.jobs.budgets import Budget
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.state import NotedProgress, WaitReason
 from relaunch.core.launches.derived_revision import PreparedRevision
@@ -32,7 +33,8 @@ class OfferingChosen:
     `resume_uri` is the newest complete checkpoint of the job, None if there is none. `prepared` is the revision to run.
     `machine` is the machine of our own to run it on, which is ready; the selection was saved when it was claimed.
     `newest` is the checkpoint of the job itself, which says what its last attempt kept. `unusable` are newer ones that
-    were passed over, each with the reason.
+    were passed over, each with the reason. `budgets` are those of which an hour is reserved; none with a `machine`,
+    whose claim did.
     """
 
     offering: Offering
@@ -42,6 +44,7 @@ class OfferingChosen:
     machine: Machine | None = None
     newest: SavedCheckpoint | None = None
     unusable: tuple[str, ...] = ()
+    budgets: tuple[Budget, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +100,15 @@ class ProgressNoted:
 class MachineClaimed:
     """A machine of our own was chosen for the next placement; `is_new`: it is requested for the job.
 
-    `decision` is saved with the job. `detail` says which machine, in words.
+    `decision` is saved with the job. `detail` says which machine, in words. `budgets` are those of the job, of which an
+    hour is reserved.
     """
 
     decision: MachineDecision
     detail: str
     selection: Selection | None = None
     is_new: bool = False
+    budgets: tuple[Budget, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +183,20 @@ class SlotDenied:
     slot: str
     limit: int
     holder: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetDenied:
+    """A budget has no room for an hour of what was selected."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetsRead:
+    """These are the budgets of a running job whose lease is to be renewed."""
+
+    budgets: tuple[Budget, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +314,8 @@ JobEvent = (
     | MachineLimitReached
     | MachineCharged
     | SlotDenied
+    | BudgetDenied
+    | BudgetsRead
     | LaunchRepeated
     | LaunchAnswered
     | PlacementExpired

@@ -174,6 +174,7 @@ def _explain_stopping(job: Job) -> Explanation:
         None: "how it ended decides: the job ends, or is launched again",
         IntentKind.INTERRUPTION: goes_on,
         IntentKind.MOVE: goes_on,
+        IntentKind.BUDGET: f"it waits until its budget has room, and {_resumption(job)}",
         IntentKind.PLACEMENT_WITHDRAWN: "another offering is tried",
         IntentKind.START_WITHDRAWN: "after a pause another machine is tried",
         IntentKind.CANCEL: "the job ends CANCELLED",

@@ -3,6 +3,7 @@
 job waits
   ├─ for a slot or the stack's limit on machines: behind jobs of the stack's own, as long as those run
   │    └─ for QUEUE_LIMIT in all ──▶ FAILED
+  ├─ for its budget, which has room again when a month begins, for BUDGET_LIMIT ──▶ FAILED
   └─ for a machine: its capacity, price, market, start
        ├─ for its first one, which must be reserved, for RESERVATION_LIMIT ──▶ FAILED
        └─ for START_LIMIT and its patience in all, before its first run or since then ──▶ FAILED
@@ -31,6 +32,8 @@ interruptions loses most of the savings of spot.
 """
 QUEUE_LIMIT = timedelta(days=14)
 """How long a job waits behind others of its stack in all, before its first run or since then, until it fails."""
+BUDGET_LIMIT = timedelta(days=35)
+"""How long a job waits for a budget: a month, and four days in which somebody may raise the next one."""
 RESERVATION_LIMIT = timedelta(weeks=9)
 """How long a job that takes reserved machines alone waits for its first one.
 
@@ -65,6 +68,8 @@ def wait_of(job: Job, now: datetime) -> LongWait | None:
     reason = job.waiting.reason if job.waiting is not None else None
     if job.definition.deadline is not None or reason in _BOUND_ELSEWHERE or _runs(job):
         return None
+    if reason is WaitReason.BUDGET and job.waiting is not None:
+        return LongWait(now - job.waiting.since, BUDGET_LIMIT, is_queue=True)
     if reason in QUEUES:
         return LongWait(job.queued_time(now), QUEUE_LIMIT, is_queue=True)
     is_reserved = job.definition.purchase is PurchasePolicy.RESERVED and job.totals.first_started_at is None

@@ -242,8 +242,8 @@ def _launch(before: Job, after: Job, now: datetime) -> list[MetricDatum]:
 def _stop(before: Job, after: Job) -> list[MetricDatum]:
     stop = after.attempt.stop if after.attempt else None
     was_stopped = before.attempt is not None and before.attempt.stop is not None
-    if stop is None or was_stopped or stop.kind is StopKind.MOVED:
-        # A move is no stop that anybody is to look at.
+    if stop is None or was_stopped or stop.kind in {StopKind.MOVED, StopKind.OVER_BUDGET}:
+        # Neither is a stop that anybody is to look at.
         return []
     # What several instances together tell of the job is no other stop of a task; each label is a metric to pay for.
     kind = COUNTED_AS.get(stop.kind, stop.kind)

@@ -135,7 +135,7 @@ def wait_until_granted(  # noqa: PLR0913 - all of them named at every call
     if following.keeps_machine:
         return try_again_at(replace(job, machine_id=machine_id), reason_to_wait, reason, now, until)
     released = try_again_at(replace(job, has_slot=False, machine_id=""), reason_to_wait, reason, now, until)
-    return _without_slot(job, replace(released, job=replace(released.job, pending=(*given_up, *released.job.pending))))
+    return without_slot(job, replace(released, job=replace(released.job, pending=(*given_up, *released.job.pending))))
 
 
 def lose_kept_machine(job: Job, waiting: Waiting, now: datetime) -> Decision:
@@ -143,10 +143,10 @@ def lose_kept_machine(job: Job, waiting: Waiting, now: datetime) -> Decision:
     since = latest_refusal(job, now).since
     lost = with_useless_machine(replace(job, has_slot=False), now)
     until = max(since + PROBES_AFTER[0], next_machine_at(lost, now))
-    return _without_slot(job, try_again_at(lost, waiting.reason, waiting.detail, now, until))
+    return without_slot(job, try_again_at(lost, waiting.reason, waiting.detail, now, until))
 
 
-def _without_slot(before: Job, decision: Decision) -> Decision:
+def without_slot(before: Job, decision: Decision) -> Decision:
     """Return the decision, which gives the slot that the job had to the next one."""
     if not before.has_slot:
         return decision

@@ -206,6 +206,7 @@ def describe_stop(stop: Stop, target: Target) -> str:
         StopKind.SUCCESS: "the program finished",
         StopKind.INTERRUPTION: f"{taken} was taken away",
         StopKind.MOVED: "it was moved to spot",
+        StopKind.OVER_BUDGET: "it was stopped because its budget is used up",
         StopKind.HOST_LOST: "the machine was lost",
         StopKind.OUT_OF_MEMORY: "the container ran out of memory",
         StopKind.IMAGE: "the container image could not be used",

@@ -178,6 +178,7 @@ _BY_INTENT = {
     IntentKind.TIME_OUT: StopKind.TIME_OUT,
     IntentKind.INTERRUPTION: StopKind.INTERRUPTION,
     IntentKind.MOVE: StopKind.MOVED,
+    IntentKind.BUDGET: StopKind.OVER_BUDGET,
     IntentKind.PLACEMENT_WITHDRAWN: StopKind.NO_CAPACITY,
     IntentKind.START_WITHDRAWN: StopKind.NOT_STARTED,
 }

@@ -13,6 +13,7 @@ from relaunch.core.launches.launch import TaskPhase
 from relaunch.core.lifecycle import (
     charging,
     launching,
+    leases,
     machine_waits,
     moves,
     orphans,
@@ -25,6 +26,8 @@ from relaunch.core.lifecycle import (
 from relaunch.core.lifecycle.charging import with_costs, with_open_charges
 from relaunch.core.lifecycle.decision import Decision, ignore, with_poll, with_unlink
 from relaunch.core.lifecycle.events import (
+    BudgetDenied,
+    BudgetsRead,
     CancelAsked,
     CheckpointsRead,
     CheckpointsUnreadable,
@@ -54,6 +57,7 @@ from relaunch.core.lifecycle.events import (
 )
 from relaunch.core.lifecycle.groups import with_group
 from relaunch.core.lifecycle.job_changes import with_change
+from relaunch.core.lifecycle.leases import with_leases
 from relaunch.core.lifecycle.long_waits import with_bound
 from relaunch.core.lifecycle.machine_waits import needs_next_machine, with_releases
 from relaunch.core.lifecycle.moves import may_move
@@ -236,6 +240,8 @@ TABLE = make_rows(
     ("R", NextMachineReady, claims_ready_machine, running.next_machine_ready, "S"),
     ("W", MachineLimitReached, needs_machine, machine_waits.machine_limit_reached, "W"),
     ("W", SlotDenied, may_launch, waiting.slot_denied, "W"),
+    ("W", BudgetDenied, may_launch, leases.budget_denied, "W"),
+    ("R", BudgetsRead, leases.is_wanted, leases.renew_lease, "S"),
     ("W", CancelAsked, always, waiting.cancel_waiting, "c"),
     ("W", TimePassed, always, waiting.wake_waiting, "Wft"),
     ("L", LaunchRepeated, has_one_sender, launching.launch_repeated, ""),
@@ -267,13 +273,13 @@ TABLE = make_rows(
 
 
 COMPLETIONS = (
-    *(with_releases, with_open_charges, with_costs),
+    *(with_releases, with_open_charges, with_costs, with_leases),
     *(with_group, with_unlink, with_poll, with_bound, with_change),
 )
 """What holds after every action: a job claims no machine that it does not need, knows what it pays for those that it
-has, has what it paid in the sums, holds its concurrency group from its first placement to its end, is linked to no
-instance that it left, is due in time to be looked at, and to be told of, and has an event to send if it changed for
-those who watch it."""
+has, has what it paid in the sums, reserves of its budgets what it needs, holds its concurrency group from its first
+placement to its end, is linked to no instance that it left, is due in time to be looked at, and to be told of, and has
+an event to send if it changed for those who watch it."""
 
 
 def decide(job: Job, event: JobEvent, now: datetime, limits: StackLimits) -> Decision:

@@ -59,7 +59,14 @@ def explain_waiting(job: Job, now: datetime) -> Explanation:
 
 # The others last for minutes as a rule, or say themselves until when.
 _LONG_WAITS = frozenset(
-    {WaitReason.SLOT, WaitReason.CAPACITY, WaitReason.PRICE, WaitReason.MARKET, WaitReason.MACHINE_LIMIT}
+    {
+        WaitReason.SLOT,
+        WaitReason.CAPACITY,
+        WaitReason.PRICE,
+        WaitReason.MARKET,
+        WaitReason.MACHINE_LIMIT,
+        WaitReason.BUDGET,
+    }
 )
 
 
@@ -238,6 +245,21 @@ def _wait_for_machine_limit(job: Job, waiting: Waiting, _now: datetime) -> Expla
     )
 
 
+def _wait_for_budget(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
+    return Explanation(
+        f"its budget: {waiting.detail}",
+        waiting.since,
+        "it is launched when the budget has room for an hour: another job gives back what it did not need, a month "
+        "begins (UTC), or the budget is raised",
+        job.wake_at,
+        (
+            "`relaunch budgets` lists what each budget has left, `relaunch costs` what it was spent on",
+            "raise it, if you may: `relaunch budgets set`",
+        ),
+        is_look=True,
+    )
+
+
 _WAITS: Mapping[WaitReason, Callable[[Job, Waiting, datetime], Explanation]] = {
     WaitReason.LAUNCH: _wait_for_launch,
     WaitReason.IMAGE: _wait_for_image,
@@ -250,6 +272,7 @@ _WAITS: Mapping[WaitReason, Callable[[Job, Waiting, datetime], Explanation]] = {
     WaitReason.MARKET: _wait_for_market,
     WaitReason.MACHINE: _wait_for_machine,
     WaitReason.MACHINE_LIMIT: _wait_for_machine_limit,
+    WaitReason.BUDGET: _wait_for_budget,
 }
 
 

@@ -42,6 +42,7 @@ _WAITS = {
     WaitReason.MARKET: "waits for spot capacity",
     WaitReason.MACHINE: "waits for its machine",
     WaitReason.MACHINE_LIMIT: "waits for a free machine",
+    WaitReason.BUDGET: "waits for its budget",
 }
 _QUEUED = frozenset({WaitReason.LAUNCH, WaitReason.SLOT, WaitReason.MACHINE, WaitReason.MACHINE_LIMIT})
 

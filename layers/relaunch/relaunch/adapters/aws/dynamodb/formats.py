@@ -13,6 +13,7 @@ from relaunch.ports import TransientError
 
 FORMATS: Mapping[str, int] = {
     "ATTEMPT": 1,
+    "BUDGETS": 1,
     "CAPACITY": 1,
     "COSTS": 1,
     "DEFINITION": 1,

@@ -11,6 +11,7 @@ from relaunch.adapters.stored_type import StoredType
 from relaunch.core.jobs.charges import Charges
 from relaunch.core.jobs.groups import GroupPlace
 from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import Reserved
 
 STORED_NAMES: Mapping[str, str] = {
     "job_id": "job_id",
@@ -58,6 +59,8 @@ STORED_NAMES: Mapping[str, str] = {
     "machines_basis": "charges.basis",
     "charged_by": "charges.latest",
     "open_charges": "charges.open",
+    "reserved_usd": "reserved.usd",
+    "reserved_in": "reserved.month",
     "ran_on": "machines.ran_on",
     "resume_from": "resume_from",
     "first_step": "progress.first_step",
@@ -91,10 +94,10 @@ The versions of a deployment and its rollback read each other's bodies: a name s
 which a body without it is read.
 """
 
-# A job in no group, without progress or accelerators, or that no machine charges is stored as before there were these.
+# A job in no group, without progress, accelerators or budgets, or that no machine charges is stored as before these.
 _OF_LATER = tuple(
     (record, empty, frozenset(name for name, place in STORED_NAMES.items() if place.startswith(f"{record}.")))
-    for record, empty in (("group", GroupPlace()), ("charges", Charges()))
+    for record, empty in (("group", GroupPlace()), ("charges", Charges()), ("reserved", Reserved()))
 )
 _KINDS: Mapping[str, Any] = {each.name: each.type for each in fields(Job)}
 

@@ -15,7 +15,7 @@ from relaunch.adapters.aws.dynamodb.table import MAX_ACTIONS, Action, CancelledE
 from relaunch.core.jobs.groups import GroupStanding
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.lifecycle.decision import Decision
-from relaunch.ports import JobHistory, SlotsFullError, StaleWriteError, TransientError
+from relaunch.ports import BudgetExceededError, JobHistory, SlotsFullError, StaleWriteError, TransientError
 
 T = TypeVar("T")
 
@@ -65,10 +65,12 @@ class DynamoDbJobs(DynamoDbJobListing):
         job = replace(decision.job, version=decision.job.version + 1)
         slots = take_slots(decision)
         group = groups.change(decision)
+        budgets = _changed_budgets(decision)
         actions = [
             put(items.job_item(job, write_id), "version = :version", {":version": number(decision.job.version)}),
             *slots,
             *group,
+            *budgets,
             *save_machines(decision.machines, write_id),
             *release_slots(decision),
             *(put(item) for item in items.written_items(decision, job)),
@@ -88,7 +90,9 @@ class DynamoDbJobs(DynamoDbJobListing):
                 raise full_cap(decision, error) from error
             if min(error.failed) <= len(slots) + len(group):
                 raise SlotsFullError("group", 1) from error
-            raise refusal(decision.machines, error, 1 + len(slots) + len(group)) from error
+            if min(error.failed) <= len(slots) + len(group) + len(budgets):
+                raise _budget_error(decision, error, 1 + len(slots) + len(group)) from error
+            raise refusal(decision.machines, error, 1 + len(slots) + len(group) + len(budgets)) from error
         return job
 
     def _let_expire(self, job: Job) -> None:
@@ -158,6 +162,20 @@ class DynamoDbJobs(DynamoDbJobListing):
         linked = f"attribute_not_exists({items.UNLINKED})"
         found = self._table.query("pk = :pk", {":pk": text(pk)}, FilterExpression=linked)
         return [job_id_of(item["sk"]["S"]) for item in found]
+
+
+def _changed_budgets(decision: Decision) -> list[Action]:
+    if not decision.budgets:
+        return []
+    from relaunch.adapters.aws.dynamodb.budgets import change_budgets  # noqa: PLC0415 - most stacks have none
+
+    return change_budgets(decision)
+
+
+def _budget_error(decision: Decision, error: CancelledError, first: int) -> BudgetExceededError:
+    from relaunch.adapters.aws.dynamodb.budgets import exceeded  # noqa: PLC0415 - most stacks have none
+
+    return exceeded(decision, error, first)
 
 
 def _additions(decision: Decision) -> list[Action]:

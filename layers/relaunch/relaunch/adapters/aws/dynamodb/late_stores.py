@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from relaunch.late import load_late
 
 if TYPE_CHECKING:
+    from relaunch.adapters.aws.dynamodb.budgets import DynamoDbBudgets as DynamoDbBudgets
     from relaunch.adapters.aws.dynamodb.capacity import DynamoDbCapacity as DynamoDbCapacity
     from relaunch.adapters.aws.dynamodb.definitions import DynamoDbDefinitions as DynamoDbDefinitions
     from relaunch.adapters.aws.dynamodb.events import DynamoDbEvents as DynamoDbEvents
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from relaunch.adapters.aws.dynamodb.rates import DynamoDbRates as DynamoDbRates
 
 NAMES: Mapping[str, tuple[str, ...]] = {
+    "relaunch.adapters.aws.dynamodb.budgets": ("DynamoDbBudgets",),
     "relaunch.adapters.aws.dynamodb.capacity": ("DynamoDbCapacity",),
     "relaunch.adapters.aws.dynamodb.definitions": ("DynamoDbDefinitions",),
     "relaunch.adapters.aws.dynamodb.events": ("DynamoDbEvents",),

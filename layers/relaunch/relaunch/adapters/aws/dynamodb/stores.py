@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from relaunch.adapters.aws.dynamodb.late_stores import (
+        DynamoDbBudgets,
         DynamoDbCapacity,
         DynamoDbDefinitions,
         DynamoDbEvents,
@@ -58,6 +59,11 @@ class DynamoDbStores:
     def maintenance(self) -> "DynamoDbMaintenance":
         """The store of maintenance."""
         return late_stores.DynamoDbMaintenance(self._table)
+
+    @cached_property
+    def budgets(self) -> "DynamoDbBudgets":
+        """The store of budgets."""
+        return late_stores.DynamoDbBudgets(self._table)
 
     @cached_property
     def rates(self) -> "DynamoDbRates":

@@ -1,0 +1,98 @@
+"""What a job reserves of its budgets when it is launched and while it runs, and what follows if there is no room.
+
+job
+  ├─ is to be launched ──▶ reserves an hour of it with the claim of its machine; no room ──▶ waits for the budget
+  ├─ runs, and less than RENEWED_BEFORE is left of its lease
+  │    ├─ there is room ──▶ reserves an hour from now
+  │    └─ no room, and less than STOPPED_BEFORE is left ──▶ saves, stops, waits for the budget
+  └─ has no machine and no task any more ──▶ gives back what it did not need
+"""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from relaunch.core.jobs.attempt import IntentKind, StopIntent
+from relaunch.core.jobs.budgets import (
+    RENEWED_BEFORE,
+    STOPPED_BEFORE,
+    Budget,
+    describe_exceeded,
+    find_exceeded,
+    is_paying,
+    left_of_lease,
+    reserve,
+    settle,
+    usd_per_hour,
+)
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.state import JobState, WaitReason
+from relaunch.core.lifecycle.decision import Decision, set_next_check, try_again_at
+from relaunch.core.lifecycle.events import BudgetDenied, BudgetsRead, MachineClaimed, OfferingChosen
+from relaunch.core.lifecycle.refusal_waits import without_slot
+from relaunch.core.lifecycle.stopping import stop_with_intent
+from relaunch.core.machines.charges import rate_of, shares_of
+from relaunch.core.machines.machine import Machine
+
+BUDGET_POLL_INTERVAL = timedelta(minutes=10)
+"""How often a job looks whether its budget has room again: it is raised, others give back, a month begins."""
+
+
+def with_leases(_before: Job, event: object, decision: Decision, now: datetime) -> Decision:
+    """Return the decision with what the job reserves of its budgets for a launch, or what it gives back."""
+    job = decision.job
+    if decision.is_ignored:
+        return decision
+    if isinstance(event, MachineClaimed | OfferingChosen) and event.budgets and is_paying(job):
+        machine = event.decision.machine if isinstance(event, MachineClaimed) else None
+        reserved, changes = reserve(job, event.budgets, usd_per_hour(job) + price_of(machine, job.job_id), now)
+    elif job.reserved.usd and not is_paying(job):
+        reserved, changes = settle(job, now)
+    else:
+        return decision
+    return replace(decision, job=replace(job, reserved=reserved), budgets=(*decision.budgets, *changes))
+
+
+def price_of(machine: Machine | None, job_id: str) -> float:
+    """Return what a job pays per hour of a machine that it claims; 0 without one."""
+    if machine is None:
+        return 0.0
+    rate = rate_of(machine, job_id)
+    if rate is not None:
+        return rate.usd_per_hour
+    # It is not launched yet.
+    share = shares_of(machine.claims, machine.capacity).get(job_id, 1.0)
+    return share * (machine.usd_per_hour + machine.beside_usd_per_hour)
+
+
+def is_lease_due(job: Job, budgets: tuple[Budget, ...], now: datetime) -> bool:
+    """Return whether the lease of a job is to be renewed: it runs, and little is left of what it reserved."""
+    is_running = job.state is JobState.RUNNING and not job.cancel_requested
+    return is_running and left_of_lease(job, budgets, now) < RENEWED_BEFORE
+
+
+def renew_lease(job: Job, event: BudgetsRead, now: datetime, _limits: StackLimits) -> Decision:
+    """Reserve another hour; without room for it stop the task in time to save."""
+    per_hour = usd_per_hour(job)
+    reserved, changes = reserve(job, event.budgets, per_hour, now)
+    exceeded = find_exceeded(event.budgets, changes)
+    if exceeded is None:
+        renewed = set_next_check(replace(job, reserved=reserved), job.wake_at or now, job.pending)
+        return replace(renewed, budgets=changes)
+    if left_of_lease(job, event.budgets, now) >= STOPPED_BEFORE:
+        return set_next_check(job, job.wake_at or now, job.pending)
+    intent = StopIntent(IntentKind.BUDGET, now, describe_exceeded(exceeded, per_hour, now))
+    return stop_with_intent(job, intent, now, event="budget used up")
+
+
+def is_wanted(job: Job, _event: BudgetsRead) -> bool:
+    """Return whether nobody cancelled the job."""
+    return not job.cancel_requested
+
+
+def budget_denied(job: Job, event: BudgetDenied, now: datetime, _limits: StackLimits) -> Decision:
+    """Wait until the budget has room; that may take until the next month, so the slot is left to others."""
+    released = try_again_at(
+        replace(job, has_slot=False), WaitReason.BUDGET, event.reason, now, now + BUDGET_POLL_INTERVAL
+    )
+    return without_slot(job, released)
