@@ -72,6 +72,9 @@ STOP_CASES = {
         K.INTERRUPTION, "UserInitiated", "spot", {"main": 0}, intent=IntentKind.INTERRUPTION, warned_at=ago(40)
     ),
     "move-answered-with-exit-0": Case(K.MOVED, "UserInitiated", "spot", {"main": 0}, intent=IntentKind.MOVE),
+    "over-budget-answered-with-exit-1": Case(
+        K.OVER_BUDGET, "UserInitiated", "budget", {"main": 1}, intent=IntentKind.BUDGET
+    ),
     "move-answered-with-sigkill": Case(K.MOVED, "UserInitiated", "spot", {"main": 137}, intent=IntentKind.MOVE),
     "interruption-answered-with-exit-1": Case(
         K.INTERRUPTION, "UserInitiated", "spot", {"main": 1}, intent=IntentKind.INTERRUPTION, warned_at=ago(40)

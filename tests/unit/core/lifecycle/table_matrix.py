@@ -24,6 +24,7 @@ from fakes.builders import (
 from fakes.machines import claim, fleet_request
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.jobs.attempt import Handover, IntentKind, PlacementState, Stop, StopIntent, StopKind
+from relaunch.core.jobs.budgets import Budget
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, NotedProgress, Waiting, WaitReason
@@ -217,6 +218,9 @@ EVENTS: Mapping[str, events.JobEvent] = {
     "unreadable": events.CheckpointsUnreadable("AccessDenied"),
     "not-granted": events.LaunchNotGranted("iam:PassRole"),
     "slot-denied": events.SlotDenied("resnet", 5),
+    "budget-denied": events.BudgetDenied("the budget of stack has no room"),
+    "budget-there": events.BudgetsRead((Budget("stack", 100.0),)),
+    "budget-used-up": events.BudgetsRead((Budget("stack", 0.0),)),
     "repeated": events.LaunchRepeated(1, 1),
     "repeated-late": events.LaunchRepeated(1, 9),
     "placed": answered(launch.TaskPlaced(task_id())),
@@ -289,6 +293,9 @@ read             .  W  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  
 unreadable       W  W  .  W  W  W  W  W  W    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 not-granted      W  W  .  W  W  W  W  W  W    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 slot-denied      W  W  .  W  W  W  W  W  W    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+budget-denied    W  W  .  W  W  W  W  .  W    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+budget-there     .  .  .  .  .  .  .  .  .    .  .  .    R  R  R  R  R  R    .  .  .  .  .    .  .  .  .
+budget-used-up   .  .  .  .  .  .  .  .  .    .  .  .    S  S  S  S  S  S    .  .  .  .  .    .  .  .  .
 repeated         .  .  .  .  .  .  .  .  .    L  L  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 repeated-late    .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 placed           W  .  W  W  W  W  W  W  W    L  S  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .

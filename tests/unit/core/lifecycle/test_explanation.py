@@ -100,6 +100,7 @@ def test_a_training_on_spot_without_checkpoints_is_told_what_that_means(purchase
 ENDS = {
     IntentKind.INTERRUPTION: "it is launched again on another offering, and resumes from its newest checkpoint",
     IntentKind.MOVE: "it is launched again on another offering, and resumes from its newest checkpoint",
+    IntentKind.BUDGET: "it waits until its budget has room, and resumes from its newest checkpoint",
     IntentKind.PLACEMENT_WITHDRAWN: "another offering is tried",
     IntentKind.START_WITHDRAWN: "after a pause another machine is tried",
     IntentKind.CANCEL: "the job ends CANCELLED",

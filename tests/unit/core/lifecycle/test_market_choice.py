@@ -268,7 +268,7 @@ def test_a_job_that_has_to_run_takes_on_demand_or_else_what_there_is():
 
 def test_what_is_slower_than_the_pace_is_rejected_beside_what_the_policy_does_not_want():
     speeds = {"g5.xlarge": 1.0, "g6.xlarge": 0.5}
-    pace = Pace(ON_DEMAND, 1.0, lambda each: Speed(speeds[each.name], 1.0, SpeedBasis.PEAKS))
+    pace = Pace(ON_DEMAND, 1.0, lambda each: Speed(speeds[each.name], 1.0, SpeedBasis.PEAKS), 10 * HOUR)
     selection = replace(ALL, work=WorkAhead(10 * HOUR, has_checkpoint=True))
     market = replace(chosen(), pace=pace)
 

@@ -51,6 +51,7 @@ def test_every_kind_of_stop_is_one_of_end_failure_interruption_or_want_of_capaci
     assert isinstance(after_stop(StopKind.START_REFUSED), HoldBack)
     others = {
         StopKind.MOVED,
+        StopKind.OVER_BUDGET,
         StopKind.NO_CAPACITY,
         StopKind.NOT_STARTED,
         StopKind.START_REFUSED,
@@ -174,7 +175,7 @@ def test_a_pause_never_outlasts_what_a_queue_can_delay(failures):
     assert 30 <= verdict.delay_seconds <= 900
 
 
-@pytest.mark.parametrize("kind", [StopKind.INTERRUPTION, StopKind.MOVED, StopKind.HOST_LOST, StopKind.NO_CAPACITY])
+@pytest.mark.parametrize("kind", [StopKind.INTERRUPTION, StopKind.MOVED, StopKind.OVER_BUDGET, StopKind.NO_CAPACITY])
 def test_what_the_machine_did_is_made_up_for_at_once(kind):
     assert after_stop(kind, interruptions=50) == RestartAfter(0, describe_stop(Stop(kind, NOW), Target.ECS))
 
@@ -305,6 +306,7 @@ WORDS = {
     StopKind.SUCCESS: "the program finished",
     StopKind.INTERRUPTION: "the machine was taken away",
     StopKind.MOVED: "it was moved to spot",
+    StopKind.OVER_BUDGET: "it was stopped because its budget is used up",
     StopKind.HOST_LOST: "the machine was lost",
     StopKind.OUT_OF_MEMORY: "the container ran out of memory",
     StopKind.IMAGE: "the container image could not be used",

@@ -9,7 +9,7 @@ import pytest
 from fakes.builders import NOW, make_definition, make_node, task_id
 from relaunch.core.jobs.attempt import HeldStop, IntentKind, Stop, StopKind
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.state import FINAL_STATES, REFUSED_WAITS, JobState, Refusal, RefusedCall
+from relaunch.core.jobs.state import FINAL_STATES, REFUSED_WAITS, JobState, Refusal, RefusedCall, WaitReason
 from relaunch.core.lifecycle.events import JobEvent, MachineLost, TaskMissing, TimePassed
 from relaunch.core.lifecycle.running import MISSING_GRACE
 from relaunch.core.lifecycle.table import TABLE, decide, is_news
@@ -102,7 +102,8 @@ def test_a_job_has_a_slot_from_its_first_launch_or_machine_to_its_end_but_not_wh
         assert decision.take_slot_limits == (limits if is_launched and not before.has_slot else None), cell
         assert decision.release_slot is (before.has_slot and not after.has_slot), cell
         # Refused just now: a machine that is up is kept for some minutes, and the slot with it.
-        is_refused = after.waiting is not None and after.waiting.reason in REFUSED_WAITS and not after.machine_id
+        left_to_others = {*REFUSED_WAITS, WaitReason.BUDGET}
+        is_refused = after.waiting is not None and after.waiting.reason in left_to_others and not after.machine_id
         has_none = after.state.is_final or is_refused
         assert after.has_slot is ((before.has_slot or is_launched) and not has_none), cell
 

@@ -12,7 +12,7 @@ from relaunch.core.jobs.job import FailedStart
 from relaunch.core.jobs.state import Refusal, RefusedCall, Waiting, WaitReason
 from relaunch.core.lifecycle.explanation import Explanation, explain
 from relaunch.core.lifecycle.groups import slot_of
-from relaunch.core.lifecycle.long_waits import QUEUE_LIMIT, START_LIMIT
+from relaunch.core.lifecycle.long_waits import BUDGET_LIMIT, QUEUE_LIMIT, START_LIMIT
 
 LATER = NOW + timedelta(minutes=5)
 
@@ -200,6 +200,16 @@ WAITS = {
         "of them, and a new job may come first then; it is looked at again anyway",
         MACHINE_LIMIT_ADVICE,
     ),
+    "budget": (
+        waiting_job(WaitReason.BUDGET, "the budget of stack is $5.00"),
+        "its budget: the budget of stack is $5.00",
+        "it is launched when the budget has room for an hour: another job gives back what it did not need, a month "
+        "begins (UTC), or the budget is raised",
+        (
+            "`relaunch budgets` lists what each budget has left, `relaunch costs` what it was spent on",
+            "raise it, if you may: `relaunch budgets set`",
+        ),
+    ),
 }
 
 
@@ -212,6 +222,7 @@ BOUNDS = {
     WaitReason.CAPACITY: SLOW_MARKET,
     WaitReason.PRICE: SLOW_MARKET,
     WaitReason.MARKET: SLOW_MARKET,
+    WaitReason.BUDGET: f"; it fails if it waits until {NOW + BUDGET_LIMIT:%Y-%m-%d %H:%M} UTC",
 }
 
 
@@ -223,7 +234,7 @@ def test_no_wait_is_left_out():
 def test_a_waiting_job_says_what_for_since_when_what_next_and_what_could_help(job, words, step, advice):
     step += BOUNDS.get(job.waiting.reason, "")
 
-    is_look = job.waiting.reason in (WaitReason.SLOT, WaitReason.MACHINE_LIMIT)
+    is_look = job.waiting.reason in (WaitReason.SLOT, WaitReason.MACHINE_LIMIT, WaitReason.BUDGET)
     assert explain(job, NOW) == Explanation(words, NOW, step, LATER, advice, is_look=is_look)
 
 

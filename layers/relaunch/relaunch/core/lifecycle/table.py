@@ -187,7 +187,7 @@ def is_pending_and_wanted(job: Job, event: CancelAsked) -> bool:
     return is_pending(job, event) and is_first_cancel(job, event)
 
 
-def needs_machine(job: Job, event: MachineClaimed | MachineLimitReached) -> bool:
+def needs_machine(job: Job, event: MachineClaimed | MachineLimitReached | BudgetDenied) -> bool:
     """Return whether the job may be launched and claims no machine yet."""
     return may_launch(job, event) and not job.machine_id
 
@@ -240,8 +240,8 @@ TABLE = make_rows(
     ("R", NextMachineReady, claims_ready_machine, running.next_machine_ready, "S"),
     ("W", MachineLimitReached, needs_machine, machine_waits.machine_limit_reached, "W"),
     ("W", SlotDenied, may_launch, waiting.slot_denied, "W"),
-    ("W", BudgetDenied, may_launch, leases.budget_denied, "W"),
-    ("R", BudgetsRead, leases.is_wanted, leases.renew_lease, "S"),
+    ("W", BudgetDenied, needs_machine, leases.budget_denied, "W"),
+    ("R", BudgetsRead, leases.is_wanted, leases.renew_lease, "RS"),
     ("W", CancelAsked, always, waiting.cancel_waiting, "c"),
     ("W", TimePassed, always, waiting.wake_waiting, "Wft"),
     ("L", LaunchRepeated, has_one_sender, launching.launch_repeated, ""),

@@ -80,7 +80,7 @@ class DynamoDbBudgets:
     def set_budget(
         self, scope: str, monthly_usd: float | None, total_usd: float | None, spent: Mapping[str, float]
     ) -> None:
-        limits = {"monthly": monthly_usd, "total": total_usd}
+        limits = {"monthly_usd": monthly_usd, "total_usd": total_usd}
         given = {name: usd for name, usd in limits.items() if usd is not None}
         known = {_of_month(_USED, month): usd for month, usd in spent.items()} | {_USED + _ALL: sum(spent.values())}
         parts = [
@@ -105,7 +105,7 @@ def _read(item: Item) -> Budget:
 
     used = {_period(name): float(value["N"]) for name, value in item.items() if _is_of(_USED, name)}
     reported = {_period(name): int(value["N"]) for name, value in item.items() if _is_of(_REPORTED, name)}
-    return Budget(item["sk"]["S"], usd("monthly"), usd("total"), used.pop("", 0.0), used, reported)
+    return Budget(item["sk"]["S"], usd("monthly_usd"), usd("total_usd"), used.pop("", 0.0), used, reported)
 
 
 def _is_of(letter: str, name: str) -> bool:

@@ -1,0 +1,139 @@
+"""The behaviour of BudgetStore, and of jobs that reserve of budgets: the fakes and the adapters."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from contracts.conftest import Stores, create
+from fakes.builders import make_job
+from relaunch.core.jobs.budgets import Budget, BudgetChange
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import Reserved
+from relaunch.core.lifecycle.decision import Decision
+from relaunch.ports import BudgetExceededError, BudgetStore, JobStore, StaleWriteError
+
+MARCH, APRIL = "2026-03", "2026-04"
+
+
+@pytest.fixture
+def store(stores: Stores) -> BudgetStore:
+    return stores.budgets
+
+
+@pytest.fixture
+def jobs(stores: Stores) -> JobStore:
+    return stores.jobs
+
+
+def reserving(job: Job, *changes: BudgetChange) -> Decision:
+    reserved = Reserved({each.scope: 1.25 for each in changes}, MARCH)
+    return Decision(replace(job, reserved=reserved), budgets=changes)
+
+
+def used(store: BudgetStore) -> Sequence[tuple[str, float, dict[str, float]]]:
+    return [(each.scope, each.reserved_usd, dict(each.reserved_in)) for each in store.load_budgets()]
+
+
+def test_a_new_budget_begins_with_what_was_spent_and_keeps_what_it_counts(store: BudgetStore) -> None:
+    assert store.load_budgets() == []
+
+    store.set_budget("stack", 500.0, None, {"2026-02": 1.5, MARCH: 2.0})
+    store.set_budget("definition/resnet", None, 0.0, {})
+    store.set_budget("stack", None, 1000.0, {MARCH: 99.0})
+
+    assert store.load_budgets() == [
+        Budget("definition/resnet", None, 0.0),
+        Budget("stack", None, 1000.0, 3.5, {"2026-02": 1.5, MARCH: 2.0}),
+    ]
+    store.set_budget("stack", None, None, {})
+    assert store.load_budgets()[1] == Budget("stack", None, None, 3.5, {"2026-02": 1.5, MARCH: 2.0})
+
+
+def test_a_job_reserves_in_the_transaction_that_saves_it_and_keeps_that(store: BudgetStore, jobs: JobStore) -> None:
+    store.set_budget("stack", 2.0, 3.0, {MARCH: 0.5})
+    job = create(jobs, make_job())
+    takes = BudgetChange("stack", MARCH, 1.25, (2.0, 3.0))
+
+    saved = jobs.save_job(reserving(job, takes, replace(takes, scope="definition/resnet", limits=(None, None))))
+
+    assert used(store) == [("definition/resnet", 1.25, {MARCH: 1.25}), ("stack", 1.75, {MARCH: 1.75})]
+    loaded = jobs.load_job(job.job_id)
+    assert loaded is not None
+    assert loaded.reserved == saved.reserved
+    with pytest.raises(StaleWriteError):
+        jobs.save_job(reserving(job, takes))
+    assert used(store)[1] == ("stack", 1.75, {MARCH: 1.75})
+
+
+@pytest.mark.parametrize(
+    ("month", "usd", "limits", "is_exceeded"),
+    [
+        (MARCH, 0.25, (2.0, None), False),
+        (MARCH, 0.26, (2.0, None), True),
+        (APRIL, 2.0, (2.0, None), False),
+        (APRIL, 2.01, (2.0, None), True),
+        (APRIL, 1.25, (2.0, 3.0), False),
+        (APRIL, 1.26, (2.0, 3.0), True),
+        (MARCH, 5.0, None, False),
+        (MARCH, -0.5, (0.0, 0.0), False),
+    ],
+)
+def test_what_exceeds_a_limit_is_not_saved_what_was_paid_is(
+    store: BudgetStore,
+    jobs: JobStore,
+    month: str,
+    usd: float,
+    limits: tuple[float | None, float | None] | None,
+    is_exceeded: bool,
+) -> None:
+    store.set_budget("stack", 2.0, 3.0, {MARCH: 1.75})
+    job = create(jobs, make_job())
+    change = BudgetChange("stack", month, usd, limits)
+    other = BudgetChange("definition/resnet", month, 1.0, (None, None))
+
+    if not is_exceeded:
+        jobs.save_job(reserving(job, other, change))
+        assert used(store)[1][1] == pytest.approx(1.75 + usd)
+        return
+    with pytest.raises(BudgetExceededError) as error:
+        jobs.save_job(reserving(job, other, change))
+    assert error.value.scope == "stack"
+    assert used(store) == [("stack", 1.75, {MARCH: 1.75})]
+    assert jobs.load_job(job.job_id) == job
+
+
+def test_changes_of_one_budget_by_one_decision_are_one(store: BudgetStore, jobs: JobStore) -> None:
+    job = create(jobs, make_job())
+    given_back = BudgetChange("stack", MARCH, -0.25)
+
+    jobs.save_job(reserving(job, BudgetChange("stack", APRIL, 1.0, (2.0, None)), given_back))
+
+    assert used(store) == [("stack", 0.75, {MARCH: -0.25, APRIL: 1.0})]
+
+
+def test_each_percentage_is_reported_once_for_each_month_and_in_all(store: BudgetStore) -> None:
+    store.set_budget("stack", 2.0, 3.0, {})
+
+    reports = [("", 80), (MARCH, 80), (MARCH, 80), (MARCH, 100), (MARCH, 80), (APRIL, 80)]
+    assert [store.save_report("stack", *each) for each in reports] == [True, True, False, True, False, True]
+    assert store.load_budgets()[0].reported == {"": 80, MARCH: 100, APRIL: 80}
+
+
+def test_of_a_thousand_jobs_that_reserve_at_once_as_many_succeed_as_the_budget_has_room_for(
+    store: BudgetStore, jobs: JobStore
+) -> None:
+    store.set_budget("stack", 10.0, None, {})
+    # All have read the budget before any of them reserved: what they know is that there is room.
+    count = 1_000 if "InMemory" in type(store).__name__ else 60
+    created = [create(jobs, make_job(f"resnet-{number}")) for number in range(count)]
+
+    refused = 0
+    for job in created:
+        try:
+            jobs.save_job(reserving(job, BudgetChange("stack", MARCH, 0.3, (10.0, None))))
+        except BudgetExceededError:
+            refused += 1
+
+    assert refused == count - 33
+    assert used(store)[0][1] == pytest.approx(9.9)

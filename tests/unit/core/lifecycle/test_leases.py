@@ -1,0 +1,138 @@
+"""A job reserves an hour with its launch, renews that while it runs, and gives back what it did not need."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from fakes.builders import NOW, make_offering
+from fakes.machines import claim, machine
+from relaunch.core.jobs.attempt import IntentKind, PlacementState
+from relaunch.core.jobs.budgets import Budget, BudgetChange
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.state import JobState, Reserved
+from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.lifecycle.events import BudgetDenied, BudgetsRead, JobEvent, MachineCharged, OfferingChosen
+from relaunch.core.lifecycle.leases import is_lease_due, price_of
+from relaunch.core.lifecycle.table import decide
+from relaunch.core.machines.charges import Charge, first_holdings
+from relaunch.core.machines.machine import Resources
+from unit.core.lifecycle.table_matrix import EVENTS, SITUATIONS, seen_stopped
+
+HOUR = timedelta(hours=1)
+MONTH = "2026-03"
+STACK = Budget("stack", 100.0)
+ROOM = (100.0, None)
+
+
+def decided(job: Job, event: JobEvent, after: timedelta = timedelta(0)) -> Decision:
+    return decide(job, event, NOW + after, StackLimits())
+
+
+def test_the_claim_of_a_machine_reserves_an_hour_of_it() -> None:
+    claimed = replace(EVENTS["machine-claimed"], budgets=(STACK,))  # type: ignore[type-var]
+
+    decision = decided(SITUATIONS["w0"], claimed)
+
+    price = decision.machines[0].machine.usd_per_hour
+    assert price > 0
+    assert decision.budgets == (BudgetChange("stack", MONTH, price, ROOM),)
+    assert decision.job.reserved == Reserved({"stack": price}, MONTH)
+    assert decided(SITUATIONS["w0"], replace(claimed, budgets=())).budgets == ()
+
+
+def test_a_machine_is_paid_by_the_share_that_is_claimed() -> None:
+    half = Resources(gpus=1)
+    claims = (claim("resnet-1", half), claim("resnet-2", half))
+    shared = machine(claims=claims, beside_usd_per_hour=0.1)
+    launched = replace(shared, holdings=first_holdings(claims[0], NOW), paid_since=NOW)
+
+    whole = shared.usd_per_hour + 0.1
+    assert price_of(None, "resnet-1") == 0
+    assert price_of(shared, "resnet-1") == pytest.approx(whole / 2)
+    assert price_of(launched, "resnet-1") == pytest.approx(whole)
+
+
+def test_the_placement_by_a_capacity_provider_reserves_an_hour_of_its_price() -> None:
+    chosen = OfferingChosen(make_offering(), None, None, budgets=(STACK,))
+
+    decision = decided(SITUATIONS["w0"], chosen)
+
+    assert decision.budgets == (BudgetChange("stack", MONTH, 0.4, ROOM),)
+
+
+def test_what_is_out_of_time_reserves_nothing() -> None:
+    chosen = OfferingChosen(make_offering(), None, None, budgets=(STACK,))
+
+    late = decided(SITUATIONS["w0"], chosen, after=timedelta(hours=37))
+
+    assert (late.job.state, late.budgets) == (JobState.TIMED_OUT, ())
+
+
+def running(usd: float = 0.4) -> Job:
+    return replace(SITUATIONS["ru"], reserved=Reserved({"stack": usd}, MONTH))
+
+
+def test_a_job_that_ends_gives_back_what_it_did_not_need() -> None:
+    ended = decided(running(), seen_stopped(0, NOW + HOUR / 2), after=HOUR / 2)
+
+    assert ended.job.state is JobState.SUCCEEDED
+    (change,) = ended.budgets
+    assert change == BudgetChange("stack", MONTH, pytest.approx(ended.job.totals.cost_usd - 0.4))
+    assert ended.job.reserved.usd == {"stack": ended.job.totals.cost_usd}
+    # What its machine costs in the end is added, whatever room there is.
+    charged = decided(ended.job, MachineCharged(Charge("m-1", 0.25)), after=HOUR)
+    assert charged.budgets == (BudgetChange("stack", MONTH, pytest.approx(0.25)),)
+
+
+@pytest.mark.parametrize(("minutes", "is_due"), [(29, False), (31, True)])
+def test_a_lease_is_due_when_half_of_it_is_left(minutes: int, is_due: bool) -> None:
+    now = NOW + timedelta(minutes=minutes)
+
+    assert is_lease_due(running(), (STACK,), now) is is_due
+    assert not is_lease_due(replace(running(), cancel_requested="enough"), (STACK,), now)
+    assert not is_lease_due(replace(running(), state=JobState.STOPPING), (STACK,), now)
+
+
+def test_a_lease_is_renewed_for_an_hour_from_now() -> None:
+    renewed = decided(running(), BudgetsRead((STACK,)), after=HOUR / 2)
+
+    assert renewed.job.state is JobState.RUNNING
+    assert renewed.budgets == (BudgetChange("stack", MONTH, pytest.approx(0.2), ROOM),)
+    assert renewed.job.wake_at == running().wake_at
+
+
+def test_without_room_the_task_runs_on_until_it_needs_the_rest_to_save() -> None:
+    full = BudgetsRead((replace(STACK, monthly_usd=0.4, reserved_in={MONTH: 0.4}),))
+
+    early = decided(running(), full, after=timedelta(minutes=44))
+    late = decided(running(), full, after=timedelta(minutes=46))
+
+    assert (early.job.state, early.budgets, early.job.attempt) == (JobState.RUNNING, (), running().attempt)
+    assert (late.job.state, late.budgets) == (JobState.STOPPING, ())
+    assert late.job.current_attempt.intent is not None
+    assert late.job.current_attempt.intent.kind is IntentKind.BUDGET
+    assert "relaunch budgets set stack" in late.job.reason
+    assert late.job.pending
+    cancelled = replace(running(), cancel_requested="enough")
+    assert decided(cancelled, full, after=HOUR).is_ignored
+
+
+def test_after_that_it_is_launched_again_which_waits_for_the_budget() -> None:
+    full = BudgetsRead((replace(STACK, monthly_usd=0.0),))
+    stopping = decided(running(), full, after=HOUR).job
+
+    stopped = decided(
+        stopping, seen_stopped(1, NOW + HOUR, stop_code="UserInitiated", stopped_reason="no room"), after=HOUR
+    )
+    waiting = decided(stopped.job, BudgetDenied("no room"), after=HOUR)
+
+    assert (stopped.job.state, stopped.job.totals.failures, stopped.job.totals.interruptions) == (
+        JobState.WAITING,
+        0,
+        0,
+    )
+    assert stopped.job.current_attempt.placement.state is PlacementState.CLOSED
+    assert (waiting.job.waiting.reason.value, waiting.job.has_slot, waiting.release_slot) == ("budget", False, True)  # type: ignore[union-attr]
+    assert waiting.job.wake_at == NOW + HOUR + timedelta(minutes=10)
