@@ -17,6 +17,7 @@ from relaunch_local.ecs.engine.settings import NO_WATCHDOG
 from relaunch_local.simulation import Options, machine_scenario, run_seed
 from relaunch_local.simulation.run import SeedResult
 from simulation.planted_agent_bugs import AGENT_BUGS
+from simulation.planted_budget_bugs import BUDGET_BUGS
 from simulation.planted_bugs import PlantedBug
 from simulation.planted_checkpoint_bugs import CHECKPOINT_BUGS
 from simulation.planted_choice_bugs import CHOICE_BUGS
@@ -56,6 +57,7 @@ BUGS = (
     *FAILURE_BUGS,
     *ENDING_BUGS,
     *CHOICE_BUGS,
+    *BUDGET_BUGS,
     *COST_BUGS,
     *GROUP_BUGS,
     *TRIGGER_BUGS,

@@ -1,5 +1,6 @@
 """One simulated account: the ECS simulator, SQS, EventBridge, Lambda, S3 and ECR, and the application in it."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from functools import partial
@@ -21,6 +22,7 @@ from relaunch.adapters.aws.sqs.machine_queue import SqsMachineQueue
 from relaunch.adapters.aws.sqs.source_queue import SourceQueue
 from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.adapters.market_thresholds import load_thresholds
+from relaunch.adapters.messages.budget_report import BUDGET_DETAIL_TYPE
 from relaunch.core.jobs.effects import StopTask
 from relaunch.core.messages.dead_letter import DeadLetterQueue
 from relaunch.entrypoints.function import FunctionDependencies
@@ -55,6 +57,7 @@ from relaunch_local.simulation.aws.trainings import Trainings
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.checks.absent_agents import AbsentAgentChecks
 from relaunch_local.simulation.checks.agents import AgentChecks
+from relaunch_local.simulation.checks.budgets import BudgetChecks
 from relaunch_local.simulation.checks.choices import Choices
 from relaunch_local.simulation.checks.costs import Costs
 from relaunch_local.simulation.checks.deadlines import Deadlines
@@ -204,6 +207,15 @@ class SimulatedAccount(CheckedWrites):
             machines.misled,
             lambda *days: self.stores.jobs.load_costs(*days),  # noqa: PLW0108 - the stores are made later
         )
+        self.budgets = BudgetChecks(
+            self.chance.seed,
+            self.clock,
+            check,
+            self.costs,
+            jobs,
+            machines.machines,
+            lambda: self.stores.budgets,
+        )
         self.failed_tasks = FailedTasks(check, self.facts, machines.hosts, machines.terminations)
 
     def _hosts(self) -> Iterable[Instance]:
@@ -236,6 +248,7 @@ class SimulatedAccount(CheckedWrites):
         provision(self.simulator, self.scenario)
         for definition in self.scenario.every_definition:
             self.stores.definitions.save_definition(definition)
+        self.budgets.begin([each.name for each in self.scenario.every_definition])
 
     def _subscribe(self) -> None:
         self.trace.on_swept = self.functions.swept
@@ -346,6 +359,9 @@ class SimulatedAccount(CheckedWrites):
         return make_job_events(*events, may_fail=self.scenario.has_event_faults)
 
     def _event_taken(self, entry: Mapping[str, Any]) -> None:
+        if entry["DetailType"] == BUDGET_DETAIL_TYPE:
+            self.budgets.event_taken(json.loads(entry["Detail"]))
+            return
         self.job_events.event_taken(entry)
         if self.scenario.other_triggers is not None:
             self.starts.publish(self.bus, event_of_entry(entry, self.simulator.region.ids.uuid(), self.clock.now()))

@@ -262,6 +262,7 @@ class SeedRun:
         account.machines.check_end()
         self.waste = account.useless.check_end()
         account.costs.check_end(account.invariants.jobs)
+        account.budgets.check_end()
 
     def _result(self) -> SeedResult:
         account = self.account

@@ -13,6 +13,7 @@ from relaunch_local.simulation.aws.machine_table import MachineIndexes
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.checks.absent_agents import AbsentAgentChecks
 from relaunch_local.simulation.checks.agents import AgentChecks
+from relaunch_local.simulation.checks.budgets import BudgetChecks
 from relaunch_local.simulation.checks.choices import Choices
 from relaunch_local.simulation.checks.costs import Costs
 from relaunch_local.simulation.checks.deadlines import Deadlines
@@ -54,6 +55,7 @@ class CheckedWrites:
     agents: AgentChecks
     absent_agents: AbsentAgentChecks
     free_hour: FreeHour
+    budgets: BudgetChecks
     costs: Costs
     job_events: JobEventChecks
     starts: TriggerStarts
@@ -70,6 +72,7 @@ class CheckedWrites:
         self.wait_reasons.job_saved(before, job)
         self.job_events.job_saved(job)
         self.stalls.job_saved(before, job)
+        self.budgets.job_saved(before, job)
         if job.definition.target is not Target.ECS:
             return
         recipes = self.scenario.recipes
@@ -96,6 +99,7 @@ class CheckedWrites:
         self.absent_agents.machine_saved(before, machine)
         self.free_hour.machine_saved(machine)
         self.costs.machine_saved(machine)
+        self.budgets.machine_saved(before, machine)
         self.machine_indexes.note(machine)
         self.machines.machine_saved(machine)
 

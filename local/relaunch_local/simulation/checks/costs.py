@@ -97,6 +97,12 @@ class Costs:
         self._check("jobs together pay what EC2 bills", is_right, message)
         self._check_sums(jobs)
 
+    def least_spent(self, jobs: Collection[Job]) -> float:
+        """Return what EC2 has billed at least, until now, for the machines of some jobs."""
+        known = {job.job_id for job in jobs}
+        parts = (part for host in self._hosts.values() for part in self._bounds_of(host, self._clock.now()))
+        return sum(bounds.least for job_id, bounds in parts if job_id in known)
+
     def _check_sums(self, jobs: Mapping[str, Job]) -> None:
         """Check that the sums have, by definition, what its jobs cost, and in time what EC2 billed for each day."""
         now = self._clock.now()

@@ -62,6 +62,7 @@ _HELD_BACK_BY = {
     WaitReason.CHECKPOINT: "checkpoints that cannot be read",
     WaitReason.REFUSED: "a permission that is missing",
     WaitReason.MACHINE_LIMIT: "the limits on machines",
+    WaitReason.BUDGET: "its budget",
 }
 
 

@@ -16,7 +16,7 @@ from relaunch_local.simulation.checks.endings import Endings
 
 # The clocks of two functions differ by up to six seconds.
 _CLOCK_SKEW = timedelta(seconds=7)
-# Stops that are counted with others, by their kinds; that of a move is not counted.
+# Stops that are counted with others, by their kinds; those of a move and of a budget are not counted.
 _COUNTED_AS = {
     "starts-nowhere": "not-started",
     "start-refused": "not-started",
@@ -24,6 +24,7 @@ _COUNTED_AS = {
     "machine-fault": "host-lost",
     "sidecar": "user-error",
     "moved": "",
+    "over-budget": "",
 }
 _COUNTED = frozenset(
     {

@@ -1,0 +1,124 @@
+"""Checks of budgets, in one of ten seeds: what they let through, whom they keep waiting, and what they have counted.
+
+Somebody sets small ones before the first job, and raises them after some hours. What was spent is taken from EC2's bill
+(checks.costs), and not from what was reserved.
+"""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from relaunch.core.jobs.budgets import Budget
+from relaunch.core.jobs.cost import cost_so_far
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import WaitReason
+from relaunch.core.machines.machine import Machine, MachineState
+from relaunch.ports import BudgetStore
+from relaunch_local.ecs import Clock
+from relaunch_local.simulation.checks.costs import Costs
+
+_ONE_IN = 10
+_DRAWN = 6
+_RAISED_USD = 1e6
+_TOLERANCE_USD = 0.001
+_PERCENTS = (80, 100)
+
+
+@dataclass(slots=True)
+class BudgetChecks:
+    """Sets the budgets of a seed, and watches what comes of them."""
+
+    _seed: int
+    _clock: Clock
+    _check: Callable[[str, bool, str], None]
+    _costs: Costs
+    _jobs: Mapping[str, Job]
+    _machines: Mapping[str, Machine]
+    """The machines as they were saved last."""
+    _store: Callable[[], BudgetStore]
+    _limits: dict[str, float] = field(default_factory=dict)
+    """By scope, in USD."""
+    _waited: set[str] = field(default_factory=set)
+    """The budgets for which jobs waited."""
+    _reported: set[str] = field(default_factory=set)
+    raised_at: datetime | None = None
+    """When there is room for everything again; None in a seed without budgets."""
+
+    def begin(self, definitions: Sequence[str]) -> None:
+        """Set the budgets, if the seed has any."""
+        if self._seed % _ONE_IN != _DRAWN:
+            return
+        drawn = random.Random(f"budgets of {self._seed}")  # noqa: S311 - no secret
+        scopes = drawn.sample(
+            ["stack", *(f"definition/{name}" for name in definitions)], k=min(2, 1 + len(definitions))
+        )
+        self._limits = {scope: drawn.uniform(0.5, 6.0) for scope in scopes}
+        for scope, usd in self._limits.items():
+            monthly, total = (usd, None) if drawn.random() < 1 / 2 else (None, usd)
+            self._store().set_budget(scope, monthly, total, {})
+        hours = timedelta(hours=drawn.uniform(2, 8))
+        self.raised_at = self._clock.now() + hours
+        self._clock.call_later(hours.total_seconds(), self._raise)
+
+    def _raise(self) -> None:
+        for scope in self._limits:
+            self._store().set_budget(scope, _RAISED_USD, _RAISED_USD, {})
+            self._limits[scope] = _RAISED_USD
+
+    def machine_saved(self, before: Machine | None, machine: Machine) -> None:
+        """Check that a machine is requested only while what was spent leaves room for it."""
+        if before is not None or not self._limits:
+            return
+        (claim,) = machine.claims
+        for scope, limit in self._limits.items():
+            if claim.job_id in self._jobs and _is_of(scope, self._jobs[claim.job_id]):
+                spent = self._costs.least_spent([each for each in self._jobs.values() if _is_of(scope, each)])
+                needed = spent + machine.usd_per_hour + machine.beside_usd_per_hour
+                message = f"{machine.machine_id}: {scope} has {spent:.4f} of {limit:.4f} USD spent, and an hour is more"
+                is_room = needed <= limit + self._left_by_their_jobs() + _TOLERANCE_USD
+                self._check("nothing is bought above a budget", is_room, message)
+
+    def _left_by_their_jobs(self) -> float:
+        """Return what an hour of the machines costs that no job has and that live: nobody reserves that."""
+        return sum(
+            machine.usd_per_hour + machine.beside_usd_per_hour
+            for machine in self._machines.values()
+            if machine.state is not MachineState.GONE and not machine.claims
+        )
+
+    def job_saved(self, before: Job | None, job: Job) -> None:
+        """Check that a job waits for a budget that it has, and no longer than until there is room in it."""
+        is_new = before is None or before.waiting is None or before.waiting.reason is not WaitReason.BUDGET
+        if not is_new or job.waiting is None or job.waiting.reason is not WaitReason.BUDGET:
+            return
+        named = {scope for scope in self._limits if _is_of(scope, job) and f"the budget of {scope} " in job.reason}
+        self._check("a job waits for a budget that it has", bool(named), f"{job.job_id}: {job.reason}")
+        is_early = self.raised_at is not None and self._clock.now() <= self.raised_at + timedelta(minutes=2)
+        self._check("a job waits for a budget only until it is raised", is_early, job.job_id)
+        self._waited |= named
+
+    def event_taken(self, report: Mapping[str, Any]) -> None:
+        """Check an event that EventBridge takes: it names a budget that is set, and how much of it is used."""
+        is_right = report["scope"] in self._limits and report["percent"] in _PERCENTS
+        self._check("an event of a budget says what is used of it", is_right, str(report))
+        self._reported.add(report["scope"])
+
+    def check_end(self) -> None:
+        """Check that budgets have counted what their jobs cost, once nothing is there any more."""
+        now = self._clock.now()
+        untold = self._waited - self._reported
+        self._check("a budget for which a job waits is reported", not untold, ", ".join(untold))
+        for budget in self._store().load_budgets() if self._limits else ():
+            cost = sum(cost_so_far(job, now)[0] for job in self._jobs.values() if _is_of(budget.scope, job))
+            self._check_counted(budget, cost)
+
+    def _check_counted(self, budget: Budget, cost: float) -> None:
+        for counted in (budget.reserved_usd, sum(budget.reserved_in.values())):
+            message = f"{budget.scope}: {counted:.4f} USD, not {cost:.4f}"
+            self._check("a budget has what its jobs cost", abs(counted - cost) <= _TOLERANCE_USD, message)
+
+
+def _is_of(scope: str, job: Job) -> bool:
+    return scope in ("stack", f"definition/{job.definition.name}")

@@ -1,0 +1,56 @@
+"""Bugs planted in what jobs reserve of their budgets, and in what follows when one is used up."""
+
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from relaunch.core.jobs.job import Job
+from relaunch.core.lifecycle import leases
+from relaunch.entrypoints import reconcile
+from relaunch.usecases import reserve_budget
+from simulation.broken_parts import changed
+from simulation.planted_bugs import PlantedBug
+from simulation.planting import patched
+
+COUNTED = "a budget has what its jobs cost"
+BOUGHT = "nothing is bought above a budget"
+
+
+def _unchecked() -> AbstractContextManager[object]:
+    original = leases.reserve
+
+    def reserve(*given: Any) -> Any:
+        reserved, changes = original(*given)
+        return reserved, tuple(replace(each, limits=None) for each in changes)
+
+    return patched(leases, reserve=reserve)
+
+
+def _kept(job: Job, _now: object) -> Any:
+    return job.reserved, ()
+
+
+BUDGET_BUGS = (
+    PlantedBug("budget-unchecked", "what a job reserves is not held against the limit", _unchecked, BOUGHT, 41, 6),
+    PlantedBug("budget-kept", "what was reserved is never given back", changed(leases, settle=_kept), COUNTED),
+    PlantedBug(
+        "lease-not-renewed", "an hour is reserved once", changed(reconcile, renew_leases=lambda *_given: 0), BOUGHT
+    ),
+    PlantedBug(
+        "budget-asked-once",
+        "a job looks once whether its budget has room",
+        changed(leases, BUDGET_POLL_INTERVAL=timedelta(days=30)),
+        "a job that can finish does finish",
+        31,
+        6,
+    ),
+    PlantedBug(
+        "budget-unreported",
+        "nobody hears that a budget is used up",
+        changed(reserve_budget, due_reports=lambda *_given, **_named: ()),
+        "a budget for which a job waits is reported",
+        21,
+        6,
+    ),
+)
