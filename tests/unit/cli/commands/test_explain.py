@@ -104,7 +104,8 @@ def test_explain_and_show_say_which_budget_a_job_waits_for_and_what_it_has_reser
 
     assert (
         "Waits for its budget: the budget of definition/resnet for 2026-03 is $0.10, of which $0.00 is spent or "
-        "reserved, and an hour costs $0.16; an operator may raise it: relaunch budgets set definition/resnet --monthly USD"
+        "reserved, and an hour costs $0.16; an operator may raise it: "
+        "relaunch budgets set definition/resnet --monthly USD"
     ) in waits
     assert "Next it is launched when the budget has room for an hour" in waits
     assert "(in 10m00s)" in waits
