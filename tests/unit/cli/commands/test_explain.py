@@ -100,7 +100,8 @@ def test_explain_and_show_say_which_budget_a_job_waits_for_and_what_it_has_reser
     found = relaunch("budgets", "--json").document["budgets"]
     relaunch("budgets", "set", "definition/resnet", "--monthly", "5")
     session.run(session.launch(job_id))
-    runs, document = flat(relaunch("show", job_id).stdout), relaunch("show", job_id, "--json").document
+    runs = flat(relaunch("show", job_id).stdout)
+    document = relaunch("show", job_id, "--json").document
 
     assert (
         "Waits for its budget: the budget of definition/resnet for 2026-03 is $0.10, of which $0.00 is spent or "
