@@ -18,6 +18,10 @@ BERT = CostKey("bert", "", "arn:aws:iam::111122223333:user/ada", "", "")
 
 @pytest.fixture
 def _paid(session):
+    pay(session)
+
+
+def pay(session):
     """Save what two definitions cost today, yesterday, a month ago and longer ago than is asked for."""
     today = session.clock.now().date()
     job = make_job()
@@ -100,15 +104,19 @@ def test_the_list_and_its_json_have_the_budgets_with_a_limit(relaunch, session):
 def test_a_limit_that_is_not_given_stays_and_none_takes_it_away(relaunch, session):
     relaunch("budgets", "set", "stack", "--monthly", "50", "--total", "200")
     use(session, "stack", 60.0)
-    assert rows(relaunch("budgets", "set", "stack", "--total", "100"))[0][2:4] == ["$50.00", "$60.00"]
+    lowered = relaunch("budgets", "set", "stack", "--total", "100")
+    assert rows(lowered)[0][2:4] == ["$50.00", "$60.00"]
+    assert "jobs that wait" not in lowered.stderr
 
     document = relaunch("budgets", "set", "stack", "--monthly", "none", "--json").document
     assert (document["monthly"], document["total"]["reserved_usd"]) == (None, 60.0)
     assert "has no limit any more" in relaunch("budgets", "set", "stack", "--total", "none").stdout
     # What jobs went on counting is not counted again.
     use(session, "stack", 1.0)
+    pay(session)
     result = relaunch("budgets", "set", "stack", "--total", "70")
     assert rows(result) == [["stack", "in", "all", "$70.00", "$61.00", "$9.00", "87%"]]
+    assert session.deps.budgets.load_budgets()[0].reserved_in == {MONTH: 61.0}
     assert result.stderr == ""
 
 
@@ -183,6 +191,7 @@ def test_no_more_than_so_many_budgets_have_a_limit(relaunch, session, monkeypatc
     assert relaunch("budgets", "set", "stack", "--monthly", "2").exit_code == 0
     relaunch("budgets", "remove", "stack", "--yes")
     assert relaunch("budgets", "set", "definition/resnet", "--monthly", "1").exit_code == 0
+    assert relaunch("budgets", "set", "stack", "--monthly", "1").exit_code == 2
 
 
 def test_a_definition_that_was_deleted_keeps_a_budget_that_can_be_changed(relaunch, session):
