@@ -33,6 +33,10 @@ COMMANDS = {
         "List the machines that Relaunch requested from EC2 and that are not gone, newest first.",
     ),
     "costs": ("costs:costs", "Show what jobs cost, by definition, repository, caller, instance type, day or month."),
+    "budgets": (
+        "budgets:group",
+        "List the budgets: what jobs may cost and how much is spent or reserved; set or remove one.",
+    ),
     "events": ("events:events", "List recent events and their outcomes."),
     "amis": ("amis:amis", "Show the ECS-optimized AMIs for GPU and Neuron instances."),
     "acs-profile": (

@@ -1,4 +1,4 @@
-"""What the shell completes: the IDs of jobs and the names of definitions, read from the stack."""
+"""What the shell completes: the IDs of jobs, names of definitions and scopes of budgets, read from the stack."""
 
 import re
 import threading
@@ -17,7 +17,7 @@ _SECONDS = 3.0
 _RECENT_JOBS = 100
 
 # Zsh evaluates what it is told, and the table has what others wrote.
-_HARMLESS = re.compile("[A-Za-z0-9_-]*")
+_HARMLESS = re.compile("[A-Za-z0-9_./-]*")
 
 Completions = list[tuple[str, str]]
 """Words, each with a description, which bash does not show."""
@@ -31,6 +31,26 @@ def complete_job(context: typer.Context, incomplete: str) -> Completions:
 def complete_definition(context: typer.Context, incomplete: str) -> Completions:
     """Return the names of the registered definitions that begin like this."""
     return _complete(context, incomplete, _read_definitions)
+
+
+def complete_scope(context: typer.Context, incomplete: str) -> Completions:
+    """Return the scopes of budgets that begin like this: those there are, and those of registered definitions."""
+    return _complete(context, incomplete, _read_scopes)
+
+
+def complete_budget(context: typer.Context, incomplete: str) -> Completions:
+    """Return the scopes of the budgets with a limit that begin like this."""
+    return _complete(context, incomplete, _read_budgets)
+
+
+def _read_scopes(connection: "Connection") -> Completions:
+    definitions = [(f"definition/{name}", "") for name, _ in _read_definitions(connection)]
+    return list(dict.fromkeys([("stack", ""), *definitions, *_read_budgets(connection)]))
+
+
+def _read_budgets(connection: "Connection") -> Completions:
+    budgets = connection.deps.budgets.load_budgets()
+    return [(each.scope, "") for each in budgets if each.monthly_usd is not None or each.total_usd is not None]
 
 
 def _read_jobs(connection: "Connection") -> Completions:

@@ -23,6 +23,18 @@ JobId = Annotated[
 ]
 
 
+def refuse_options_of_group(context: typer.Context) -> None:
+    """Check that no option stands before the name of a subcommand, which would not see it.
+
+    Raises:
+        CommandError: one does.
+    """
+    for name, option in (("stack", "--stack"), ("as_json", "--json")):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise CommandError(f"{option} stands behind `{context.invoked_subcommand}`")
+
+
 def parse_age(text: str) -> timedelta:
     """Parse the value of `--since`: `10m`, `2h` or `1h30m`.
 

@@ -82,7 +82,7 @@ def shown(widgets: list[dict[str, Any]]) -> Iterator[tuple[str, str, str, str]]:
 
 def labels_of(metric: Metric) -> set[str]:
     """Return every value of a metric's dimension that the template may name."""
-    unlabelled = {*COUNTED_AS, StopKind.MOVED}
+    unlabelled = {*COUNTED_AS, StopKind.MOVED, StopKind.OVER_BUDGET}
     return {
         "state": {state.value for state in JobState if state.is_final},
         "kind": {kind.value for kind in StopKind if kind not in unlabelled},

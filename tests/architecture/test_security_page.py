@@ -17,7 +17,7 @@ from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, S3Trigger, Trigger
 
 PAGE = (REPOSITORY / "docs" / "security.md").read_text(encoding="utf-8")
-REGISTER, APPLY, SUBMIT, READ, OPERATE = (
+REGISTER, APPLY, SUBMIT, READ, SET_BUDGETS, OPERATE = (
     json.loads(block)["Statement"] for block in re.findall(r"```json\n(.*?)```", PAGE, flags=re.DOTALL)
 )
 # The Service Authorization Reference has no action of this name: a transaction needs the permissions of its parts.
@@ -53,7 +53,7 @@ def test_who_applies_may_call_what_apply_calls_and_nothing_else() -> None:
 def test_who_reads_may_call_what_the_reading_commands_call_and_write_nothing() -> None:
     assert {
         call
-        for row in ("definitions", "ps", "show", "wait", "logs", "open", "machines", "events")
+        for row in ("definitions", "ps", "show", "wait", "logs", "open", "machines", "budgets", "events")
         for call in permissions_of(row)
     } <= (actions_of(READ))
     assert actions_of(READ) & TRANSACTION == set()
@@ -74,8 +74,8 @@ def test_who_submits_may_call_the_function_alone() -> None:
 
 @pytest.mark.parametrize(
     "statements",
-    [REGISTER, APPLY, SUBMIT, READ, OPERATE],
-    ids=["register", "apply", "submit", "read", "operate"],
+    [REGISTER, APPLY, SUBMIT, READ, SET_BUDGETS, OPERATE],
+    ids=["register", "apply", "submit", "read", "set budgets", "operate"],
 )
 def test_no_policy_has_an_action_with_a_wildcard(statements: list[dict[str, Any]]) -> None:
     assert [action for action in actions_of(statements) if "*" in action] == []
@@ -89,10 +89,11 @@ def client() -> Iterator[Any]:
         yield client
 
 
-def may_write(client: Any) -> bool:
+def may_write(client: Any, statements: list[dict[str, Any]] = APPLY) -> bool:
     """Return whether the condition of the policy holds for everything that is in the table."""
-    (statement,) = (each for each in APPLY if "dynamodb:PutItem" in as_list(each["Action"]))
-    patterns = statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
+    (statement,) = (each for each in statements if "dynamodb:LeadingKeys" in str(each.get("Condition")))
+    ((_, conditions),) = (each for each in statement["Condition"].items() if each[0].startswith("ForAllValues"))
+    patterns = conditions["dynamodb:LeadingKeys"]
     keys = {item["pk"]["S"] for item in client.scan(TableName=TABLE)["Items"]}
     assert keys
     return all(any(fnmatchcase(key, pattern) for pattern in patterns) for key in keys)
@@ -121,3 +122,15 @@ def test_jobs_may_not_be_written(client: Any) -> None:
     assert DynamoDbStores(client, TABLE).jobs.create_job(make_job(), [make_timeline_entry()])
 
     assert not may_write(client)
+
+
+def test_who_sets_budgets_writes_nothing_but_those(client: Any) -> None:
+    called = {action for command in ("budgets set", "budgets remove") for action in command_page.actions_of(command)}
+    stores = DynamoDbStores(client, TABLE)
+    stores.budgets.set_budget("stack", 1.0, 2.0, {"2026-11": 0.5})
+
+    assert called <= actions_of(READ) | actions_of(SET_BUDGETS)
+    assert actions_of(SET_BUDGETS) == {"dynamodb:UpdateItem"}
+    assert may_write(client, SET_BUDGETS)
+    assert stores.jobs.create_job(make_job(), [make_timeline_entry()])
+    assert not may_write(client, SET_BUDGETS)

@@ -25,6 +25,7 @@ STORIES = (
     machine_stories.tell_of_what_the_cluster_is_asked,
     job_stories.tell_of_a_revision_that_is_run_as_it_is,
     job_stories.tell_of_requests,
+    job_stories.tell_of_a_budget_that_is_used_up,
     job_stories.tell_of_a_file_that_is_planned,
     machine_stories.tell_of_a_request_that_ec2_refuses,
     job_stories.tell_of_an_image_of_one_platform,

@@ -34,6 +34,9 @@ COMMANDS: dict[str, Arguments] = {
     "open": lambda job, _file: ["open", job, "--print"],
     "machines": lambda _job, _file: ["machines"],
     "costs": lambda _job, _file: ["costs"],
+    "budgets": lambda _job, _file: ["budgets"],
+    "budgets set": lambda _job, _file: ["budgets", "set", "definition/demo", "--monthly", "100"],
+    "budgets remove": lambda _job, _file: ["budgets", "remove", "definition/demo", "--yes"],
     "events": lambda _job, _file: ["events"],
     "amis": lambda _job, _file: ["amis"],
     "definitions": lambda _job, _file: ["definitions"],
@@ -86,6 +89,7 @@ def run(told: tuple[RoleWorld, str], role: str, command: str, folder: Path) -> t
     """Run a command with a role; return what it was refused, and what it said."""
     world, job_id = told
     world.stores.definitions.save_definition(make_demo())
+    world.stores.budgets.set_budget("definition/demo", 50.0, None, {})
     file = folder / "relaunch.yaml"
     file.write_text(DEFINITIONS)
     connection = AwsConnection("relaunch", REGION)
@@ -113,7 +117,9 @@ def test_an_operator_may_run_what_is_given_to_operators(
     assert "not authorized" not in said
 
 
-@pytest.mark.parametrize("command", ["apply", "submit", "retry", "definitions delete", "dead-letters list"])
+@pytest.mark.parametrize(
+    "command", ["apply", "submit", "retry", "definitions delete", "dead-letters list", "budgets set"]
+)
 def test_a_reader_may_change_nothing(told: tuple[RoleWorld, str], command: str, tmp_path: Path) -> None:
     refused, _ = run(told, "ReaderRole", command, tmp_path)
 

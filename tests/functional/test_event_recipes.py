@@ -1,13 +1,14 @@
-"""The recipes of docs/events.md: their patterns and what their targets do, with the events of a real story of a job."""
+"""The recipes of docs/events.md and docs/budgets.md: their patterns and what their targets do, with real events."""
 
 import json
 import re
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import boto3
 import pytest
+from jsonschema import Draft202012Validator
 
 from fakes.aws import aws_in_process
 from fakes.builders import make_definition
@@ -15,18 +16,22 @@ from fakes.busy_stack import BusyStack
 from fakes.functions import FakeContext
 from fakes.repository import REPOSITORY
 from fakes.story import Story
+from relaunch.adapters.messages.budget_report import BUDGET_DETAIL_TYPE, write_budget_detail
 from relaunch.adapters.messages.job_change import read_detail, write_detail
 from relaunch.core.definitions.definition import InputRule
+from relaunch.core.jobs.budgets import Budget, due_reports
 from relaunch.core.lifecycle.change_events import DETAIL_TYPE
 from relaunch_local.simulation.aws.event_patterns import matches
 from relaunch_local.templates.document import parse_yaml
 
-PAGE = (REPOSITORY / "docs" / "events.md").read_text(encoding="utf-8")
+DOCS = REPOSITORY / "docs"
+PAGES = "\n## \n".join((DOCS / name).read_text(encoding="utf-8") for name in ("events.md", "budgets.md"))
 SAMPLE = json.loads((REPOSITORY / "events" / "relaunch.job-state-change.json").read_text(encoding="utf-8"))
+BUDGET_SAMPLE = json.loads((REPOSITORY / "events" / "relaunch.budget-reached.json").read_text(encoding="utf-8"))
 
 
 def block(recipe: str, language: str) -> str:
-    (section,) = re.findall(rf"### {recipe}\n(.*?)(?=\n###? |\Z)", PAGE, flags=re.DOTALL)
+    (section,) = re.findall(rf"### {recipe}\n(.*?)(?=\n###? |\Z)", PAGES, flags=re.DOTALL)
     (found,) = re.findall(rf"```{language}\n(.*?)```", section, flags=re.DOTALL)
     return str(found)
 
@@ -49,7 +54,7 @@ def transformed(target: Mapping[str, Any], event: Mapping[str, Any]) -> Any:
         value: Any = event
         for part in path.removeprefix("$.").split("."):
             value = value[part]
-        text = text.replace(f"<{name}>", json.dumps(value)[1:-1])
+        text = text.replace(f"<{name}>", json.dumps(value)[1:-1] if isinstance(value, str) else str(value))
     return json.loads(text)
 
 
@@ -130,6 +135,35 @@ def test_somebody_is_paged_when_a_job_fails_or_waits_for_a_right(
         assert event["detail"]["reason"] in message
         sns: Any = boto3.client("sns")
         sns.publish(TopicArn=sns.create_topic(Name="pager")["TopicArn"], Message=message)
+
+
+def budget_events() -> list[dict[str, Any]]:
+    """What is sent of a budget of which 80 % of a month, and all of all, are used."""
+    at = datetime.fromisoformat("2026-11-24T08:10:00+00:00")
+    budget = Budget("definition/resnet", 200.0, 300.0, 300.0, {"2026-11": 161.2})
+    details = [json.loads(write_budget_detail(each)) for each in due_reports(budget, at)]
+    return [{**BUDGET_SAMPLE, "detail": each} for each in details]
+
+
+def test_the_event_of_a_budget_is_the_sample_and_keeps_its_schema() -> None:
+    schema = json.loads((DOCS / "budget-reached.schema.json").read_text(encoding="utf-8"))
+    in_all, of_month = (each["detail"] for each in budget_events())
+
+    assert (BUDGET_SAMPLE["detail-type"], BUDGET_SAMPLE["detail"]) == (BUDGET_DETAIL_TYPE, of_month)
+    assert (in_all["month"], in_all["percent"]) == (None, 100)
+    for detail in (in_all, of_month):
+        Draft202012Validator(schema).validate(detail)
+        assert set(detail) == set(schema["properties"]) == set(schema["required"])
+        assert detail["schema_version"] == schema["version"]
+
+
+def test_somebody_hears_of_a_budget_that_is_nearly_used_up() -> None:
+    pattern, target = rule("Say that a budget is nearly used up", "BudgetReached")
+    _, event = budget_events()
+
+    assert matches(pattern, event)
+    assert not matches(pattern, SAMPLE)
+    assert transformed(target, event) == "80 % of the budget of definition/resnet are used: 161.2 of 200.0 USD"
 
 
 @pytest.fixture

@@ -41,6 +41,7 @@ ATTACHED_POLICIES: Mapping[str, tuple[str, frozenset[str]]] = {
             for name in ("SubmitJob", "JobApi", "LaunchAttempt", "ObserveCapacity", "ObserveTask", "Reconcile")
         ),
     ),
+    "SendBudgetReportsPolicy": ("SendBudgetReports", frozenset({"LaunchAttemptRole", "ReconcileRole"})),
     "EndMachinesPolicy": ("EndMachines", frozenset({"RequestMachineRole", "ReconcileRole"})),
     "ReadCheckpointsPolicy": ("ReadCheckpoints", frozenset({"LaunchAttemptRole", "ReconcileRole"})),
     "KubernetesPolicy": (

@@ -12,7 +12,7 @@ from relaunch_cli import exit_codes
 from relaunch_cli.completions import complete_definition
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect, load_registered, raise_no_definition
-from relaunch_cli.options import DEFAULT_STACK, Json, Stack
+from relaunch_cli.options import DEFAULT_STACK, Json, Stack, refuse_options_of_group
 from relaunch_cli.terminal import one_line
 from relaunch_cli.views.definitions import (
     describe_changed_rule,
@@ -48,7 +48,7 @@ Name = Annotated[
 def list_(context: typer.Context, *, as_json: Json = False, stack: Stack = DEFAULT_STACK) -> None:
     """List the registered job definitions; show or delete one."""
     if context.invoked_subcommand is not None:
-        _check_options(context)
+        refuse_options_of_group(context)
         return
     deps = connect(context, stack).deps
     with progress("reading the registered definitions"):
@@ -59,14 +59,6 @@ def list_(context: typer.Context, *, as_json: Json = False, stack: Stack = DEFAU
         print_result(render_definitions(registered))
     else:
         print_note("no job definitions; `relaunch apply FILE` registers them")
-
-
-def _check_options(context: typer.Context) -> None:
-    """Check that no option stands before the name of a subcommand, which would not see it."""
-    for name, option in (("stack", "--stack"), ("as_json", "--json")):
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            raise CommandError(f"{option} stands behind `{context.invoked_subcommand}`")
 
 
 def show(

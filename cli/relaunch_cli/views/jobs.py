@@ -68,6 +68,8 @@ def _job_rows(job: Job, explanation: Explanation, now: datetime, owner: Owner | 
         ("Ran", _ran(job, now)),
     ]
     rows += [(name, Text(cost)) for name, cost in _costs(job, now)]
+    if job.reserved.usd:
+        rows.append(("Budgets", Text(f"spent or reserved: {_describe_reserved(job)}")))
     if owner:
         rows.insert(3, ("Owner", Text(f"{owner}, applied by {owner.caller}")))
     names = ["Inputs", *[""] * len(job.inputs)]
@@ -95,6 +97,10 @@ def _costs(job: Job, now: datetime) -> Iterator[tuple[str, str]]:
     elsewhere = cost_so_far(job, now)[0] - machines.usd
     if elsewhere > _LEAST_USD:
         yield "Elsewhere", f"{format_cost(elsewhere)}, the running time of tasks on machines that are not the stack's"
+
+
+def _describe_reserved(job: Job) -> str:
+    return ", ".join(f"${usd:,.2f} of {scope}" for scope, usd in sorted(job.reserved.usd.items()))
 
 
 def describe_machine_cost(cost: MachineCost) -> str:

@@ -9,7 +9,7 @@ from typer.main import get_command
 from fakes.builders import make_definition
 from relaunch_cli import completions
 from relaunch_cli.app import app
-from relaunch_cli.completions import complete_definition, complete_job
+from relaunch_cli.completions import complete_budget, complete_definition, complete_job, complete_scope
 
 
 @pytest.fixture
@@ -33,6 +33,18 @@ def test_definitions_are_completed_with_what_they_run(session, context):
 
     assert complete_definition(context, "") == [("bert", "encoder"), ("resnet", "trainer")]
     assert complete_definition(context, "re") == [("resnet", "trainer")]
+
+
+def test_scopes_of_budgets_are_completed(session, context):
+    budgets = session.deps.budgets
+    budgets.set_budget("repository/acme/vision", 1.0, None, {})
+    budgets.set_budget("definition/resnet", None, 1.0, {})
+    budgets.set_budget("caller/$(id)", 1.0, None, {})
+    budgets.set_budget("stack", None, None, {})
+
+    assert [word for word, _ in complete_scope(context, "")] == ["stack", "definition/resnet", "repository/acme/vision"]
+    assert complete_scope(context, "repo") == [("repository/acme/vision", "")]
+    assert [word for word, _ in complete_budget(context, "")] == ["definition/resnet", "repository/acme/vision"]
 
 
 def test_an_error_completes_nothing_and_says_nothing(context, monkeypatch, capsys):

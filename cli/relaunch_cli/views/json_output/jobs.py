@@ -44,6 +44,7 @@ def job_json(job: Job, now: datetime) -> JsonObject:
         "run_seconds": job.run_time(now).total_seconds(),
         **cost_json(*cost_so_far(job, now)),
         **machine_cost_json(machine_cost(job, now)),
+        "reserved_usd": {scope: round(usd, 6) for scope, usd in sorted(job.reserved.usd.items())},
         "cancel_requested": job.cancel_requested or None,
         "links": links_of(job),
         "accepted_at": json_time(job.accepted_at),

@@ -90,6 +90,34 @@ def test_explain_lists_what_the_owner_of_a_waiting_job_can_change(relaunch, sess
     assert relaunch("explain", running, "--json").document["explanation"]["jobs_waiting"] is None
 
 
+def test_explain_and_show_say_which_budget_a_job_waits_for_and_what_it_has_reserved(relaunch, session):
+    relaunch("budgets", "set", "definition/resnet", "--monthly", "0.10")
+    relaunch("budgets", "set", "stack", "--total", "1000")
+    job_id = session.submit()
+    launch_attempt(job_id, session.deps)
+
+    waits, shown = (flat(relaunch(command, job_id).stdout) for command in ("explain", "show"))
+    found = relaunch("budgets", "--json").document["budgets"]
+    relaunch("budgets", "set", "definition/resnet", "--monthly", "5")
+    session.run(session.launch(job_id))
+    runs = flat(relaunch("show", job_id).stdout)
+    document = relaunch("show", job_id, "--json").document
+
+    assert (
+        "Waits for its budget: the budget of definition/resnet for 2026-03 is $0.10, of which $0.00 is spent or "
+        "reserved, and an hour costs $0.16; an operator may raise it: "
+        "relaunch budgets set definition/resnet --monthly USD"
+    ) in waits
+    assert "Next it is launched when the budget has room for an hour" in waits
+    assert "(in 10m00s)" in waits
+    assert "Advice `relaunch budgets` lists what each budget has left" in waits
+    assert "WAITING (budget)" in shown
+    assert "Budgets" not in shown
+    assert {(each["monthly"] or each["total"])["reserved_usd"] for each in found} == {0.0}
+    assert "Budgets spent or reserved: $0.16 of definition/resnet, $0.16 of stack" in runs
+    assert document["reserved_usd"] == {"definition/resnet": 0.16, "stack": 0.16}
+
+
 def test_explain_names_its_own_option_for_all_rejections(relaunch, session):
     session.offerings.available = tuple(
         make_offering(f"g{number}.xlarge", price_usd_per_hour=float(number)) for number in range(5, 14)

@@ -11,6 +11,9 @@ from relaunch.core.lifecycle.decision import Decision
 from relaunch.ports import BudgetExceededError
 
 _PK = "BUDGETS"
+# TOTAL is a reserved word ("Reserved words in DynamoDB", developer guide).
+_MONTHLY = "monthly_usd"
+_TOTAL = "total_usd"
 # Numbers of DynamoDB have 38 digits: sums of these are exact.
 _LEAST = Decimal("0.000000001")
 # `u202611` is what is reserved in a month, `r202611` the percentage that was reported of it, `uall` and `rall` in all.
@@ -80,7 +83,7 @@ class DynamoDbBudgets:
     def set_budget(
         self, scope: str, monthly_usd: float | None, total_usd: float | None, spent: Mapping[str, float]
     ) -> None:
-        limits = {"monthly_usd": monthly_usd, "total_usd": total_usd}
+        limits = {_MONTHLY: monthly_usd, _TOTAL: total_usd}
         given = {name: usd for name, usd in limits.items() if usd is not None}
         known = {_of_month(_USED, month): usd for month, usd in spent.items()} | {_USED + _ALL: sum(spent.values())}
         parts = [
@@ -105,7 +108,7 @@ def _read(item: Item) -> Budget:
 
     used = {_period(name): float(value["N"]) for name, value in item.items() if _is_of(_USED, name)}
     reported = {_period(name): int(value["N"]) for name, value in item.items() if _is_of(_REPORTED, name)}
-    return Budget(item["sk"]["S"], usd("monthly_usd"), usd("total_usd"), used.pop("", 0.0), used, reported)
+    return Budget(item["sk"]["S"], usd(_MONTHLY), usd(_TOTAL), used.pop("", 0.0), used, reported)
 
 
 def _is_of(letter: str, name: str) -> bool:
