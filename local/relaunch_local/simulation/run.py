@@ -39,6 +39,7 @@ from relaunch_local.simulation.retention import Retention
 from relaunch_local.simulation.retries import Retries
 from relaunch_local.simulation.trigger_jobs import TriggerJobs
 from relaunch_local.simulation.trigger_workload import TriggerWorkload
+from relaunch_local.simulation.turns import time_in_turn
 from relaunch_local.simulation.verdict import Verdict
 from relaunch_local.simulation.workload import Workload
 
@@ -49,6 +50,8 @@ _FIRST_OVER_DYNAMODB = 150
 _DAY = timedelta(days=1)
 # EventBridge may miss a schedule.
 _MISSED_PASSES = 0.01
+# Of the time of trainings, with the launches between them, and again after a failure.
+_TURNS = 1.2
 # A run of reconcile finds no job that is due later than this, whatever its clock skew.
 _CLOCK_MARGIN = timedelta(seconds=30)
 # Idle instances are terminated within the groups' 15 minutes, and one requested just then after another 15.
@@ -233,6 +236,8 @@ class SeedRun:
         limit += _DAY if account.useless.have_lacked() else timedelta(0)
         limit = max(limit, self.workload.last_arrival + self.options.calm_limit)
         limit = max(limit, self.useless_machines.everything_over_at(account.clock.now()))
+        in_turn = time_in_turn(account.invariants.jobs.values(), account.scenario)
+        limit = max(limit, account.clock.now() + _TURNS * in_turn)
         while account.clock.now() < limit and not self._is_idle():
             self._advance(300.0)
 

@@ -92,7 +92,7 @@ class Outages:
     def seconds_left(self, service: str) -> float:
         """Return for how much longer a service is away."""
         found = self._now(service)
-        return found.ends_at - self._seconds() if found is not None else 0.0
+        return (self._at(found.ends_at) - self._clock.now()).total_seconds() if found is not None else 0.0
 
     def time_within(self, since: datetime, until: datetime) -> timedelta:
         """Return how much longer something may take: as long as services were away, and until it goes on.
@@ -108,16 +108,16 @@ class Outages:
     @property
     def over_at(self) -> datetime:
         """When the last one is over."""
-        return self._started_at + timedelta(seconds=max((each.ends_at for each in self._outages), default=0.0))
+        return self._at(max((each.ends_at for each in self._outages), default=0.0))
 
     def _now(self, service: str) -> Outage | None:
-        now = self._seconds()
-        return next(
-            (each for each in self._outages if each.service == service and each.begins_at <= now < each.ends_at), None
-        )
+        now = self._clock.now()
+        found = (each for each in self._outages if each.service == service)
+        return next((each for each in found if self._at(each.begins_at) <= now < self._at(each.ends_at)), None)
 
-    def _seconds(self) -> float:
-        return self._seconds_at(self._clock.now())
+    def _at(self, seconds: float) -> datetime:
+        """Return the time to the microsecond, as the clock has it: else a service is still away when its end comes."""
+        return self._started_at + timedelta(seconds=seconds)
 
     def _seconds_at(self, at: datetime) -> float:
         return (at - self._started_at).total_seconds()

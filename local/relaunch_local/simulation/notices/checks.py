@@ -14,7 +14,15 @@ from relaunch_local.ecs import Clock
 from relaunch_local.simulation.checks.record import Check
 from relaunch_local.simulation.notice_plans import ReceiverPlan, Service
 from relaunch_local.simulation.notices.receipts import Receipt
-from relaunch_local.simulation.notices.stories import Detail, begins_wait, ends_wait, kind_of, minute_of, time_of
+from relaunch_local.simulation.notices.stories import (
+    Detail,
+    attempt_of,
+    begins_wait,
+    ends_wait,
+    kind_of,
+    minute_of,
+    time_of,
+)
 
 SENDER = "send_notices"
 """The only function that may call a receiver."""
@@ -86,7 +94,9 @@ class NoticeChecks:
             self._check_thread(plan, receipt, before, about)
         if plan.service is not Service.SNS:
             # Of SNS nobody knows whether its client, or the function, sent it again.
-            is_allowed = not any(_name(each) == _name(receipt) and self._is_known(each) for each in before)
+            known = sum(_name(each) == _name(receipt) and self._is_known(each) for each in before)
+            # Words are the same of two tries of an attempt that stopped within a minute before they had started.
+            is_allowed = known < len(candidates)
             check("a notice comes twice only where its sender could not save that", is_allowed, about)
         self._check_pause(receipt, before, about)
         if receipt.kind == _WAITS:
@@ -96,7 +106,7 @@ class NoticeChecks:
         before.append(receipt)
 
     def _candidates(self, receipt: Receipt) -> dict[int, Detail]:
-        """Return the events that a notice may be about: the one it names, or all of its minute."""
+        """Return the events that a notice may be about: the one it names, or all that it may have in mind."""
         story = self.stories[receipt.job_id]
         if receipt.sequence:
             known = story.get(receipt.sequence)
@@ -173,13 +183,13 @@ class NoticeChecks:
 
 def _is_about(receipt: Receipt, detail: Detail) -> bool:
     is_kind = begins_wait(detail) if receipt.kind == _WAITS else kind_of(detail) == receipt.kind
-    return is_kind and minute_of(detail) == receipt.minute
+    return is_kind and minute_of(detail) == receipt.minute and attempt_of(detail) == receipt.attempt
 
 
 def _is_between(receipt: Receipt) -> bool:
     return receipt.kind == "interrupted" or receipt.is_again
 
 
-def _name(receipt: Receipt) -> tuple[str, str, str]:
-    """Return what is the same for a notice that comes again."""
-    return receipt.message_id or receipt.kind, receipt.minute, receipt.job_id
+def _name(receipt: Receipt) -> tuple[str, str, int]:
+    """Return what is the same for a notice that comes again. A job can start and fail twice within a minute."""
+    return receipt.message_id or receipt.kind, receipt.minute, receipt.attempt

@@ -11,8 +11,10 @@ from datetime import datetime
 from typing import Any
 
 from relaunch_local.simulation.aws.runtime import Invocation
+from relaunch_local.simulation.notices.stories import attempt_of
 
 _JOB = re.compile(r"^relaunch explain (\S+)$", re.MULTILINE)
+_ATTEMPT = re.compile(r"^Attempt: (\d+)$", re.MULTILINE)
 _AT = re.compile(r"^At: (\d{4}-\d\d-\d\d \d\d:\d\d) UTC$", re.MULTILINE)
 # By the words of a title. A title names the job first.
 _TITLES = {
@@ -37,6 +39,8 @@ class Receipt:
     kind: str
     minute: str
     """The time of the event, to the minute, as people read it."""
+    attempt: int = 0
+    """0 before the first."""
     is_again: bool = False
     """Whether it says that the training runs again, not for the first time."""
     sequence: int = 0
@@ -63,8 +67,16 @@ def read_text(receiver: str, at: datetime, title: str, text: str) -> Receipt:
     kind = next((kind for words, kind in _TITLES.items() if words in title), "")
     if job is None or minute is None or not kind or job[1] not in title:
         raise UnreadableError(text)
-    is_again = " runs again" in title
-    return Receipt(receiver=receiver, at=at, job_id=job[1], kind=kind, minute=minute[1], is_again=is_again)
+    attempt = _ATTEMPT.search(text)
+    return Receipt(
+        receiver=receiver,
+        at=at,
+        job_id=job[1],
+        kind=kind,
+        minute=minute[1],
+        attempt=int(attempt[1]) if attempt is not None else 0,
+        is_again=" runs again" in title,
+    )
 
 
 def read_signed(receiver: str, at: datetime, body: bytes, headers: Mapping[str, str], key: bytes) -> Receipt:
@@ -90,7 +102,8 @@ def read_signed(receiver: str, at: datetime, body: bytes, headers: Mapping[str, 
         job_id=event["job_id"],
         kind=data["kind"],
         minute=f"{datetime.fromisoformat(event['time']):%Y-%m-%d %H:%M}",
-        is_again=data["kind"] == "started" and event.get("attempt", 1) > 1,
+        attempt=attempt_of(event),
+        is_again=data["kind"] == "started" and attempt_of(event) > 1,
         sequence=event["sequence"],
         message_id=message_id,
         detail=event,

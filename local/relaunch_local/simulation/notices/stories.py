@@ -52,5 +52,10 @@ def minute_of(detail: Detail) -> str:
     return f"{time_of(detail):%Y-%m-%d %H:%M}"
 
 
+def attempt_of(detail: Detail) -> int:
+    """Return the number of the attempt that the job is at, 0 before the first."""
+    return int(detail.get("attempt", 0))
+
+
 def _has_ceased(detail: Detail) -> bool:
     return detail.get("state_before") in _RAN and detail["state"] in ("WAITING", "LAUNCHING")

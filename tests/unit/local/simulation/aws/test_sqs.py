@@ -39,12 +39,14 @@ def test_the_deaths_of_a_message_are_those_of_all_its_copies() -> None:
 def test_an_outage_of_sqs_is_known_by_its_time() -> None:
     clock = Clock()
     chance = Chance(1, clock.now)
-    outages = Outages(clock, chance, [Outage(SQS, 60.0, 120.0)])
+    # Its end is between two microseconds, and the clock's before it.
+    outages = Outages(clock, chance, [Outage(SQS, 60.0, 120.0000004)])
     states = []
+    outages.on_end.append(lambda service: states.append(outages.is_away(service)))
     for _ in range(4):
         states.append(outages.is_away(SQS))
         clock.advance(60.0)
 
-    assert states == [False, True, True, False]
+    assert states == [False, True, True, False, False]
     assert not outages.is_away("ec2")
     assert (outages.over_at - datetime(2026, 1, 1, 0, 3, tzinfo=UTC)).total_seconds() == 0

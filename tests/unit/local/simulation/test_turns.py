@@ -1,0 +1,42 @@
+"""Jobs that train one after the other are waited for as long as their trainings take, and no longer."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from fakes.builders import make_job
+from relaunch.core.jobs.state import JobState
+from relaunch.core.machines.limits import MachineLimits
+from relaunch_local.simulation.aws.trainings import Recipe
+from relaunch_local.simulation.chance import Chance
+from relaunch_local.simulation.drawn_scenario import draw_scenario
+from relaunch_local.simulation.machine_scenario import MachineScenario
+from relaunch_local.simulation.turns import time_in_turn
+
+HOUR = 3_600.0
+TYPES = ("g5.xlarge",)
+
+
+@pytest.mark.parametrize(
+    ("types", "max_machines", "work_seconds", "hours"),
+    [
+        # One of two is kept for the machines that EC2 takes away.
+        (TYPES, 2, 3 * HOUR, 9),
+        (TYPES, 4, 3 * HOUR, 3),
+        (TYPES, 1, 1_000 * HOUR, 3 * 48),
+        (TYPES, 0, 3 * HOUR, 0),
+        ((), 2, 3 * HOUR, 0),
+    ],
+)
+def test_jobs_take_their_turns_on_the_machines_that_may_live(
+    types: tuple[str, ...], max_machines: int, work_seconds: float, hours: int
+) -> None:
+    scenario = replace(
+        draw_scenario(Chance(1, lambda: datetime(2026, 1, 1, tzinfo=UTC))),
+        machines=MachineScenario(types=types, limits=MachineLimits(max_machines)),
+        recipes={make_job().definition.name: Recipe(work_seconds, checkpoint_seconds=None)},
+    )
+    over = replace(make_job("over"), state=JobState.SUCCEEDED)
+
+    assert time_in_turn([make_job("a"), make_job("b"), make_job("c"), over], scenario) == timedelta(hours=hours)
