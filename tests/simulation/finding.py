@@ -80,7 +80,7 @@ LEAKS = frozenset(
 CAMPAIGN: list[int] = _FOUND["campaign"]
 """The seeds of which test_campaign.py requires that they violate nothing without a bug: those of the suite's bugs, but
 for the few that run for long. What these violate without a bug is looked for as far as it takes to find the bug."""
-LIMITS = (10_000, 50_000)
+LIMITS = (10_000, 80_000)
 """For how many steps a seed is run to find a bug: most end sooner, and a few have hundreds of thousands."""
 _LONGEST_STEPS = 30_000
 _SEEDS_FOR_LEAKS = 120
