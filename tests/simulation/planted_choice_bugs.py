@@ -22,7 +22,7 @@ from simulation.planting import patched
 def _selected(module: Any, change: Callable[[Selection], Selection]) -> Callable[[], AbstractContextManager[object]]:
     """Return what changes each selection that a module asks for."""
     original = module.select
-    return lambda: patched(module, select=lambda *given: change(original(*given)))
+    return lambda: patched(module, select=lambda *given, **named: change(original(*given, **named)))
 
 
 def _with_kept(selection: Selection, *, is_kept: Callable[[int], bool] = lambda _place: True) -> Selection:

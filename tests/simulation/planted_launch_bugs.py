@@ -107,7 +107,7 @@ LAUNCH_BUGS = (
         replaced(
             selection,
             "derive_criteria",
-            lambda original: lambda *parts: replace(original(*parts), price_caps=()),
+            lambda original: lambda *parts, **named: replace(original(*parts, **named), price_caps=()),
         ),
         "price caps are kept",
         60,

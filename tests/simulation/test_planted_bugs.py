@@ -6,7 +6,17 @@ import pytest
 
 from relaunch.core.lifecycle import table
 from relaunch_local.simulation import Options
-from simulation.finding import BUGS, CAMPAIGN, OF_THE_SUITE, SEEDS_FOUND, broken_invariants, finds, seeds_to_try
+from simulation.finding import (
+    BUGS,
+    CAMPAIGN,
+    LIMITS,
+    OF_THE_SUITE,
+    SEEDS_FOUND,
+    broken_invariants,
+    first_found,
+    searches,
+    seeds_to_try,
+)
 from simulation.planted_bugs import PlantedBug
 from simulation.planting import patched, rows_dropped
 
@@ -16,25 +26,28 @@ EACH_BUG = [pytest.param(bug, marks=() if bug.name in OF_THE_SUITE else pytest.m
 
 @pytest.mark.parametrize("bug", EACH_BUG, ids=lambda bug: bug.name)
 def test_a_planted_bug_is_found_within_its_seeds(bug: PlantedBug) -> None:
-    tried: dict[int, int] = {}
-    is_found = False
+    known = (SEEDS_FOUND[bug.name], LIMITS[-1])
     with bug.world(), bug.plant():
-        for seed in seeds_to_try(bug):
-            is_found, tried[seed] = finds(bug, seed)
-            if is_found:
-                break
-    assert is_found, f"{bug.broken}: no violation of {bug.invariant!r} in seeds {list(tried)}"
-    of_the_campaign = CAMPAIGN if bug.world is nullcontext else ()
-    beside = {seed: steps for seed, steps in tried.items() if seed not in of_the_campaign}
+        found = first_found(bug, (known, *searches(bug)))
+    assert found is not None, f"{bug.broken}: no violation of {bug.invariant!r} in {bug.within} seeds"
+    seed, steps = found
+    if bug.world is nullcontext and seed in CAMPAIGN:
+        return
     with bug.world():
         # What comes after the violation says nothing of it.
-        broken = {seed: broken_invariants(seed, Options(steps=steps)) for seed, steps in beside.items()}
-    assert broken == {seed: set() for seed in beside}
+        assert broken_invariants(seed, Options(steps=steps)) == set()
 
 
 def test_a_seed_is_known_for_every_bug_among_those_that_must_find_it() -> None:
     assert SEEDS_FOUND.keys() == {bug.name for bug in BUGS}
     assert [bug.name for bug in BUGS if SEEDS_FOUND[bug.name] not in seeds_to_try(bug)] == []
+
+
+def test_all_seeds_are_run_for_a_few_steps_before_any_is_for_many() -> None:
+    bug = BUGS[0]
+    tries = list(searches(bug))
+    assert [most for _, most in tries] == [most for most in LIMITS for _ in range(bug.within)]
+    assert tries[0] == (SEEDS_FOUND[bug.name], LIMITS[0])
 
 
 def test_the_suite_plants_one_bug_of_each_invariant() -> None:

@@ -1,3 +1,4 @@
+import json
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -7,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from relaunch_local.demo import command
-from relaunch_local.demo.outcome import Outcome
+from relaunch_local.demo.outcome import JobResult, Outcome
 from relaunch_local.demo.runner import TRAINING
 from relaunch_local.demo.screen import Screen
 from relaunch_local.demo.session import UnmetExpectationError
@@ -68,6 +69,22 @@ def test_a_story_that_comes_true_says_what_to_do_next(tmp_path: Path, monkeypatc
 
     assert command.run_and_report(Outcome(40.0, TRAINING), Screen(console)) == 0
     assert "your own training next, on this machine: docs/local.md; on AWS: docs/deploy.md" in console.export_text()
+
+
+def test_for_machines_it_prints_one_json_document(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def run_demo(outcome: Outcome, screen: Screen) -> None:
+        screen.line("a push starts a job")
+        outcome.endings.append(JobResult("push", "a-job", 40, 0, 0.5, "abc"))
+        outcome.result = "succeeded"
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "run_demo", run_demo)
+
+    assert command.run(["--json"]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert (summary["result"], [each["kind"] for each in summary["endings"]]) == ("succeeded", ["push"])
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "101", "nan", "fast"])
