@@ -22,6 +22,7 @@ from relaunch_local.repository import REPOSITORY
 FIRST_EVENTS = {
     "submit_job": "push",
     "job_api": "submit",
+    "plan_api": "compare a file",
     "launch_attempt": "first launch",
     "observe_capacity": "spot warning",
     "observe_task": "task runs",

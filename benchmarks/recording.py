@@ -164,6 +164,8 @@ class _Recorder:
         self._invoke("reconcile", "one job is due", BETWEEN_SWEEPS)
         self._invoke("job_api", "show", {"action": "show", "job_id": job_id})
         self._invoke_twice("job_api", "submit", {"action": "submit", "definition": "demo", "idempotency_key": "bench"})
+        definitions = (REPOSITORY / "examples" / "relaunch.yaml").read_text()
+        self._invoke("plan_api", "compare a file", {"action": "compare", "definitions": definitions})
         waiting_id = json.loads(self._receive("attempts"))["job_id"]
         self._invoke_twice("job_api", "cancel", {"action": "cancel", "job_id": waiting_id})
         self._finish()

@@ -177,8 +177,6 @@ _SUBMISSION = (
     "relaunch.adapters.aws.ecr_images",
     "relaunch.adapters.aws.sqs.launch_queue",
 )
-# What every target reads its answers by.
-_MODELS = "pydantic.main"
 ALWAYS: Mapping[str, tuple[str, ...]] = {
     "submit_job": (*_SUBMISSION, "relaunch.adapters.aws.dynamodb.events"),
     "job_api": _SUBMISSION,
@@ -191,12 +189,11 @@ ALWAYS: Mapping[str, tuple[str, ...]] = {
         "relaunch.adapters.aws.ec2.spot_prices",
         "relaunch.adapters.offerings.capacity_providers",
         "relaunch.adapters.offerings.regional",
-        _MODELS,
     ),
     "request_machine": (_JOBS, "relaunch.adapters.aws.dynamodb.machines", "relaunch.adapters.aws.ec2.fleet"),
     "observe_capacity": (_JOBS, _EVENTS),
     "observe_task": (_JOBS, _EVENTS),
-    "reconcile": (_JOBS, "relaunch.adapters.aws.dynamodb.machines", _MODELS),
+    "reconcile": (_JOBS, "relaunch.adapters.aws.dynamodb.machines"),
     "send_notices": (_JOBS, "relaunch.adapters.aws.dynamodb.notices", "relaunch.adapters.notices.receivers"),
 }
 """What nearly every event of a function needs, whatever its target: imported before the first one.

@@ -70,6 +70,25 @@ def test_a_record_shows_its_fields() -> None:
     assert repr(Nothing()) == "Nothing()"
 
 
+def test_a_record_is_made_as_by_the_standard_library_and_compiled_when_the_first_is() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Checked(Point):
+        unit: str = dataclasses.field(kw_only=True)
+
+        def __post_init__(self) -> None:
+            assert self.unit
+
+    late = Checked.__init__
+
+    assert repr(Checked(1, unit="m")).endswith("Checked(x=1, y=0.0, note='', unit='m')")
+    assert Checked.__init__ is not late
+    assert Checked(1, unit="m").tags is not Checked(1, unit="m").tags
+    with pytest.raises(AssertionError):
+        Checked(1, unit="")
+    with pytest.raises(TypeError, match=r"Checked.__init__\(\) missing 1 required keyword-only argument: 'unit'"):
+        Checked(1)  # type: ignore[call-arg]
+
+
 def test_a_record_keeps_a_method_of_its_own() -> None:
     @dataclass(frozen=True, slots=True)
     class Shown:

@@ -27,6 +27,84 @@ _PLAIN: Mapping[Any, dict[str, Any]] = {
 }
 
 
+class Describer:
+    """Describes types to pydantic's validator as pydantic does."""
+
+    def describe(self, kind: Any) -> dict[str, Any]:
+        """Return the schema of a type.
+
+        Raises:
+            TypeError: no type that is read needed it yet.
+        """
+        if kind in _PLAIN:
+            return _PLAIN[kind]
+        if isinstance(kind, type) and issubclass(kind, Enum):
+            base = {"sub_type": "str"} if issubclass(kind, str) else {}
+            return {"type": "enum", "cls": kind, "members": list(kind), **base}
+        if isinstance(kind, type) and is_dataclass(kind):
+            return self.describe_record(kind)
+        return self._describe_generic(kind, get_origin(kind), get_args(kind))
+
+    def _describe_generic(self, kind: Any, origin: Any, arguments: tuple[Any, ...]) -> dict[str, Any]:
+        if origin in (Union, UnionType):
+            choices = [self.describe(each) for each in arguments if each is not NoneType]
+            schema = choices[0] if len(choices) == 1 else {"type": "union", "choices": choices}
+            return {"type": "nullable", "schema": schema} if NoneType in arguments else schema
+        if origin is Literal:
+            return {"type": "literal", "expected": list(arguments)}
+        if origin is list:
+            return {"type": "list", "items_schema": self.describe(arguments[0])}
+        if origin is tuple and arguments[-1] is ...:
+            return {"type": "tuple", "items_schema": [self.describe(arguments[0])], "variadic_item_index": 0}
+        if origin is tuple:
+            return {"type": "tuple", "items_schema": [self.describe(each) for each in arguments]}
+        if isinstance(origin, type) and issubclass(origin, Mapping):
+            keys, values = map(self.describe, arguments)
+            lax = {} if origin is dict else {"strict": False}
+            return {"type": "dict", "keys_schema": keys, "values_schema": values, **lax}
+        raise TypeError(f"{kind!r} is no type that is read: describe it as pydantic does")
+
+    def describe_record(self, kind: Any) -> dict[str, Any]:
+        """Return the schema of a dataclass."""
+        own = fields(kind)
+        # A module whose annotations are not evaluated has their texts.
+        types = get_type_hints(kind) if any(isinstance(each.type, str) for each in own) else {}
+        arguments = [
+            {
+                "type": "dataclass-field",
+                "name": each.name,
+                "kw_only": each.kw_only,
+                **self.describe_field(each, types.get(each.name, each.type)),
+            }
+            for each in own
+        ]
+        return {
+            "type": "dataclass",
+            "cls": kind,
+            "config": {"title": kind.__name__},
+            "fields": [each.name for each in own],
+            "post_init": hasattr(kind, "__post_init__"),
+            "slots": hasattr(kind, "__slots__"),
+            "schema": {"type": "dataclass-args", "dataclass_name": kind.__name__, "fields": arguments},
+        }
+
+    def describe_field(self, field: Field[Any], kind: Any) -> dict[str, Any]:
+        """Return the part of the schema of a dataclass that is a field's own."""
+        return {"schema": with_default(field, self.describe(kind))}
+
+
+def with_default(field: Field[Any], schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema with the default of a field, if it has one."""
+    if field.default is not MISSING:
+        return {"type": "default", "schema": schema, "default": field.default}
+    if field.default_factory is not MISSING:
+        return {"type": "default", "schema": schema, "default_factory": field.default_factory}
+    return schema
+
+
+describe_type = Describer().describe
+
+
 class StoredType(Generic[T]):
     """Reads and writes the JSON of a type."""
 
@@ -48,70 +126,3 @@ class StoredType(Generic[T]):
     def dump_json(self, value: T, **without: Any) -> bytes:
         """Return the JSON text of a value; `exclude`, `exclude_none` and `exclude_defaults` are those of pydantic."""
         return self._serializer.to_json(value, **without)
-
-
-def describe_type(kind: Any) -> dict[str, Any]:
-    """Return the schema of a type for pydantic's validator.
-
-    Raises:
-        TypeError: no type that is stored needed it yet.
-    """
-    if kind in _PLAIN:
-        return _PLAIN[kind]
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        base = {"sub_type": "str"} if issubclass(kind, str) else {}
-        return {"type": "enum", "cls": kind, "members": list(kind), **base}
-    if isinstance(kind, type) and is_dataclass(kind):
-        return _describe_record(kind)
-    return _describe_generic(kind, get_origin(kind), get_args(kind))
-
-
-def _describe_generic(kind: Any, origin: Any, arguments: tuple[Any, ...]) -> dict[str, Any]:
-    if origin in (Union, UnionType):
-        choices = [describe_type(each) for each in arguments if each is not NoneType]
-        schema = choices[0] if len(choices) == 1 else {"type": "union", "choices": choices}
-        return {"type": "nullable", "schema": schema} if NoneType in arguments else schema
-    if origin is Literal:
-        return {"type": "literal", "expected": list(arguments)}
-    if origin is tuple and arguments[-1] is ...:
-        return {"type": "tuple", "items_schema": [describe_type(arguments[0])], "variadic_item_index": 0}
-    if origin is tuple:
-        return {"type": "tuple", "items_schema": [describe_type(each) for each in arguments]}
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        keys, values = map(describe_type, arguments)
-        lax = {} if origin is dict else {"strict": False}
-        return {"type": "dict", "keys_schema": keys, "values_schema": values, **lax}
-    raise TypeError(f"{kind!r} is no type that is stored: describe it as pydantic does")
-
-
-def _describe_record(kind: Any) -> dict[str, Any]:
-    own = fields(kind)
-    # A module whose annotations are not evaluated has their texts.
-    types = get_type_hints(kind) if any(isinstance(each.type, str) for each in own) else {}
-    arguments = [
-        {
-            "type": "dataclass-field",
-            "name": each.name,
-            "schema": _describe_field(each, types.get(each.name, each.type)),
-            "kw_only": each.kw_only,
-        }
-        for each in own
-    ]
-    return {
-        "type": "dataclass",
-        "cls": kind,
-        "config": {"title": kind.__name__},
-        "fields": [each.name for each in own],
-        "post_init": hasattr(kind, "__post_init__"),
-        "slots": hasattr(kind, "__slots__"),
-        "schema": {"type": "dataclass-args", "dataclass_name": kind.__name__, "fields": arguments},
-    }
-
-
-def _describe_field(field: Field[Any], kind: Any) -> dict[str, Any]:
-    schema = describe_type(kind)
-    if field.default is not MISSING:
-        return {"type": "default", "schema": schema, "default": field.default}
-    if field.default_factory is not MISSING:
-        return {"type": "default", "schema": schema, "default_factory": field.default_factory}
-    return schema

@@ -5,8 +5,9 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Annotated
 
-from pydantic import AfterValidator, ValidationError
+from pydantic_core import ValidationError
 
+from relaunch.adapters.received_type import AfterReading
 from relaunch.ports import PermanentError
 
 _MAX_ERRORS = 5
@@ -61,11 +62,11 @@ def _to_utc(timestamp: datetime) -> datetime:
 
 
 _MAX_WORDS_LENGTH = 4_096
-Words = Annotated[str, AfterValidator(lambda text: _cut(text, _MAX_WORDS_LENGTH))]
+Words = Annotated[str, AfterReading(lambda text: _cut(text, _MAX_WORDS_LENGTH))]
 """What a target reports on a task, for people; a training, or its image, may have written it.
 
 Kubernetes takes as many bytes of a container's termination message, and the ECS agent a quarter of that.
 """
 
-Timestamp = Annotated[datetime, AfterValidator(_to_utc)]
+Timestamp = Annotated[datetime, AfterReading(_to_utc)]
 """ISO 8601 text (events), epoch seconds (JSON of DescribeTasks) or a datetime (the SDK), converted to UTC."""

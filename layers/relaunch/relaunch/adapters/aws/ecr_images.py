@@ -10,10 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from botocore.exceptions import ClientError
-from pydantic import BaseModel, ValidationError
+from pydantic_core import ValidationError
 
 from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code
+from relaunch.adapters.received_type import ReceivedType
 from relaunch.adapters.validation import describe_errors
+from relaunch.core.records import dataclass
 from relaunch.core.revisions.images import FoundImage
 from relaunch.ports import PermanentError, TransientError
 
@@ -47,7 +49,8 @@ _ARCHITECTURES = {
 _UPSTREAM_ERRORS = frozenset({"UpstreamTooManyRequests", "UpstreamUnavailable"})
 
 
-class _Platform(BaseModel, defer_build=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Platform:
     os: str = ""
     architecture: str = ""
 
@@ -61,16 +64,22 @@ class _Platform(BaseModel, defer_build=True):
         return f"{system}/{_ARCHITECTURES.get(architecture, architecture)}"
 
 
-class _Descriptor(BaseModel, defer_build=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Descriptor:
     digest: str
     platform: _Platform | None = None
 
 
-class _Manifest(BaseModel, defer_build=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Manifest:
     """An index has `manifests`, the manifest of an image has `config`."""
 
     manifests: list[_Descriptor] | None = None
     config: _Descriptor | None = None
+
+
+_PLATFORM = ReceivedType(_Platform)
+_MANIFEST = ReceivedType(_Manifest)
 
 
 class _UnknownPlatformsError(Exception):
@@ -125,11 +134,11 @@ class EcrImages:
             return FoundImage(digest, unknown=str(error))
 
     def _read_platforms(self, text: str, location: dict[str, Any]) -> tuple[str, ...]:
-        manifest = _read(_Manifest, text, "its manifest")
+        manifest = _read(_MANIFEST, text, "its manifest")
         if manifest.manifests is not None:
             platforms = [each.platform for each in manifest.manifests]
         elif manifest.config is not None:
-            platforms = [_read(_Platform, self._load_blob(manifest.config.digest, location), "its configuration")]
+            platforms = [_read(_PLATFORM, self._load_blob(manifest.config.digest, location), "its configuration")]
         else:
             raise _UnknownPlatformsError("its manifest is neither an index nor that of an image")
         names = {each.name for each in platforms if each is not None and each.name is not None}
@@ -154,12 +163,12 @@ class EcrImages:
         return blob
 
 
-_Model = TypeVar("_Model", bound=BaseModel)
+_Record = TypeVar("_Record")
 
 
-def _read(model: type[_Model], text: str | bytes, what: str) -> _Model:
+def _read(kind: ReceivedType[_Record], text: str | bytes, what: str) -> _Record:
     try:
-        return model.model_validate_json(text)
+        return kind.read_json(text)
     except ValidationError as error:
         raise _UnknownPlatformsError(f"{what} cannot be read: {describe_errors(error)}") from error
 

@@ -7,31 +7,38 @@ changes, also when it is over, as `closed`.
 
 import re
 from collections.abc import Mapping
+from dataclasses import field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from pydantic import BaseModel, Field
-
+from relaunch.adapters.received_type import ReceivedType
 from relaunch.adapters.validation import Timestamp, permanent_if_invalid
 from relaunch.core.launches.launch import InstancesRetiring
+from relaunch.core.records import dataclass
 
 _DETAIL_TYPE = "AWS Health Event"
 _INSTANCE = r"i-[0-9a-f]+"
 
 
-class _Entity(BaseModel, extra="ignore", frozen=True, defer_build=True):
-    value: str = Field("", alias="entityValue")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entity:
+    value: str = field(default="", metadata={"names": ("entityValue",)})
 
 
-class _Detail(BaseModel, extra="ignore", frozen=True, defer_build=True):
-    status: str = Field("", alias="statusCode")
-    start_time: str = Field("", alias="startTime")
-    entities: tuple[_Entity, ...] = Field((), alias="affectedEntities")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Detail:
+    status: str = field(default="", metadata={"names": ("statusCode",)})
+    start_time: str = field(default="", metadata={"names": ("startTime",)})
+    entities: tuple[_Entity, ...] = field(default=(), metadata={"names": ("affectedEntities",)})
 
 
-class _Event(BaseModel, extra="ignore", frozen=True, defer_build=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Event:
     detail: _Detail
     time: Timestamp
+
+
+_EVENT = ReceivedType(_Event)
 
 
 def parse_health_event(event: Mapping[str, object]) -> InstancesRetiring | None:
@@ -45,7 +52,7 @@ def parse_health_event(event: Mapping[str, object]) -> InstancesRetiring | None:
     if event.get("detail-type") != _DETAIL_TYPE:
         return None
     with permanent_if_invalid("reading an event from AWS Health"):
-        parsed = _Event.model_validate(event)
+        parsed = _EVENT.read(event)
     # Maintenance may be of a host, or of a subnet's network, too.
     instance_ids = tuple(each.value for each in parsed.detail.entities if re.fullmatch(_INSTANCE, each.value))
     if parsed.detail.status == "closed" or not instance_ids:

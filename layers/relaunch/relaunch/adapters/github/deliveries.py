@@ -12,19 +12,19 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
-from pydantic import JsonValue
-
 from relaunch.adapters.github.payload_trimming import MAX_LISTED_COMMITS, find_skip
 from relaunch.adapters.github.payloads import (
+    DELIVERY,
+    PACKAGE,
+    PUSH,
+    RELEASE,
+    REPOSITORY_DISPATCH,
+    WORKFLOW_DISPATCH,
+    WORKFLOW_RUN,
     Delivery,
-    PackagePayload,
     PackageVersion,
     PushPayload,
-    ReleasePayload,
     Repository,
-    RepositoryDispatchPayload,
-    WorkflowDispatchPayload,
-    WorkflowRunPayload,
 )
 from relaunch.adapters.validation import permanent_if_invalid
 from relaunch.core.triggers.events import (
@@ -52,13 +52,13 @@ def parse_delivery(message: Mapping[str, object]) -> GithubEvent | IgnoredEvent:
     """
     what = f"the body of GitHub delivery {message.get('delivery')} is not that of a {message.get('event')}"
     with permanent_if_invalid(what):
-        delivery = Delivery.model_validate(message)
+        delivery = DELIVERY.read(message)
         parse = _PARSERS.get(delivery.event)
         return parse(delivery) if parse else IgnoredEvent(f"{delivery.event} events start nothing")
 
 
 def _parse_push(delivery: Delivery) -> Push:
-    push = PushPayload.model_validate(delivery.payload)
+    push = PUSH.read(delivery.payload)
     head = push.head_commit.id if push.head_commit else None
     message = push.head_commit.message if push.head_commit else None
     pushed_at = push.repository.pushed_at or delivery.body_identity
@@ -100,7 +100,7 @@ def _collect_paths(push: PushPayload) -> tuple[str, ...] | None:
 
 
 def _parse_workflow_dispatch(delivery: Delivery) -> WorkflowDispatch | IgnoredEvent:
-    dispatch = WorkflowDispatchPayload.model_validate(delivery.payload)
+    dispatch = WORKFLOW_DISPATCH.read(delivery.payload)
     inputs = dispatch.inputs or {}
     if OWN_DISPATCH_KEY in inputs:
         return IgnoredEvent(f"Relaunch sent this dispatch itself, for job {inputs[OWN_DISPATCH_KEY]}")
@@ -116,7 +116,7 @@ def _parse_workflow_dispatch(delivery: Delivery) -> WorkflowDispatch | IgnoredEv
 
 
 def _parse_repository_dispatch(delivery: Delivery) -> RepositoryDispatch | IgnoredEvent:
-    dispatch = RepositoryDispatchPayload.model_validate(delivery.payload)
+    dispatch = REPOSITORY_DISPATCH.read(delivery.payload)
     payload = dispatch.client_payload or {}
     if OWN_DISPATCH_KEY in payload:
         return IgnoredEvent(f"Relaunch sent this dispatch itself, for job {payload[OWN_DISPATCH_KEY]}")
@@ -133,7 +133,7 @@ def _parse_repository_dispatch(delivery: Delivery) -> RepositoryDispatch | Ignor
 
 
 def _parse_workflow_run(delivery: Delivery) -> WorkflowRun:
-    event = WorkflowRunPayload.model_validate(delivery.payload)
+    event = WORKFLOW_RUN.read(delivery.payload)
     run = event.workflow_run
     # The head repository is null if the fork was deleted.
     head = run.head_repository.full_name if run.head_repository else ""
@@ -152,7 +152,7 @@ def _parse_workflow_run(delivery: Delivery) -> WorkflowRun:
 
 
 def _parse_release(delivery: Delivery) -> Release:
-    event = ReleasePayload.model_validate(delivery.payload)
+    event = RELEASE.read(delivery.payload)
     target = event.release.target_commitish or ""
     published_at = event.release.published_at or delivery.body_identity
     return Release(
@@ -169,7 +169,7 @@ def _parse_package(delivery: Delivery) -> Package | IgnoredEvent:
     payload = delivery.payload
     if "package" not in payload and "registry_package" in payload:
         payload = {**payload, "package": payload["registry_package"]}
-    event = PackagePayload.model_validate(payload)
+    event = PACKAGE.read(payload)
     if event.repository is None:
         return IgnoredEvent(f"package {event.package.name} belongs to no repository")
     version = event.package.package_version or PackageVersion()
@@ -201,7 +201,7 @@ def _identify(event: str, repository: Repository, *parts: str) -> str:
     return ":".join(("github", event, repository.full_name.lower(), *parts))
 
 
-def _to_text(values: Mapping[str, JsonValue]) -> dict[str, str]:
+def _to_text(values: Mapping[str, object]) -> dict[str, str]:
     """Return inputs as strings: other types as compact JSON; null values are omitted."""
     return {
         name: value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))

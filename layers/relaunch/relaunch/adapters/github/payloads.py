@@ -1,31 +1,31 @@
-"""Pydantic models of webhook payloads, with the used fields only.
+"""Records of webhook payloads, with the used fields only.
 
 Few fields are required, because GitHub adds fields, its Enterprise Server leaves fields out, and an event that cannot
 be parsed is lost. Source: GitHub Docs, "Webhook events and payloads"; samples: events/github.*.json.
 """
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from dataclasses import field
+
+from relaunch.adapters.received_type import ReceivedType
+from relaunch.core.records import dataclass
 
 
-class Payload(BaseModel):
-    """Base of the models; IDs may be numbers or strings."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True, defer_build=True)
-
-
-class Repository(Payload):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repository:
     """A repository; `full_name` is `owner/name`."""
 
     full_name: str
 
 
-class Sender(Payload):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sender:
     """The user who caused the event."""
 
     login: str = ""
 
 
-class Commit(Payload):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
     """A commit of a push; the lists of paths are None if unknown."""
 
     id: str | None = None
@@ -35,7 +35,8 @@ class Commit(Payload):
     removed: list[str] | None = None
 
 
-class EventPayload(Payload):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventPayload:
     """Base of the payloads of events."""
 
     repository: Repository
@@ -47,12 +48,14 @@ class EventPayload(Payload):
         return self.sender.login if self.sender else ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PushedRepository(Repository):
     """The repository of a push; `pushed_at`, in seconds since 1970, is when it was last pushed to."""
 
     pushed_at: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PushPayload(EventPayload):
     """push: `before` and `after` are commit IDs, forty zeros for none; `commits` has at most 2,048."""
 
@@ -67,23 +70,26 @@ class PushPayload(EventPayload):
     head_commit: Commit | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowDispatchPayload(EventPayload):
     """workflow_dispatch, for GitHub Apps only; `workflow` is a path."""
 
     workflow: str
     ref: str
-    inputs: dict[str, JsonValue] | None = None
+    inputs: dict[str, object] | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RepositoryDispatchPayload(EventPayload):
     """repository_dispatch, for GitHub Apps only; `action` is the `event_type` of the request."""
 
     action: str
-    client_payload: dict[str, JsonValue] | None
+    client_payload: dict[str, object] | None
     branch: str | None = None
 
 
-class WorkflowRunBody(Payload):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowRunBody:
     """A workflow run; `head_repository` differs from the event's repository for a fork, `event` caused the run."""
 
     id: str
@@ -97,6 +103,7 @@ class WorkflowRunBody(Payload):
     head_repository: Repository | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowRunPayload(EventPayload):
     """workflow_run."""
 
@@ -104,7 +111,8 @@ class WorkflowRunPayload(EventPayload):
     workflow_run: WorkflowRunBody
 
 
-class ReleaseBody(Payload):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseBody:
     """A release; `target_commitish` is a branch or a commit, `published_at` the time of the latest publication."""
 
     id: str
@@ -113,6 +121,7 @@ class ReleaseBody(Payload):
     published_at: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasePayload(EventPayload):
     """release."""
 
@@ -120,20 +129,23 @@ class ReleasePayload(EventPayload):
     release: ReleaseBody
 
 
-class ContainerTag(Payload):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerTag:
     """The tag of a container image; its name is empty for an untagged image."""
 
     name: str | None = None
     digest: str | None = None
 
 
-class ContainerMetadata(Payload):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerMetadata:
     """Metadata of container packages."""
 
     tag: ContainerTag | None = None
 
 
-class PackageVersion(Payload):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackageVersion:
     """A package version; `version` of a container is its digest, `target_oid` is a commit."""
 
     id: str | None = None
@@ -143,7 +155,8 @@ class PackageVersion(Payload):
     container_metadata: ContainerMetadata | None = None
 
 
-class PackageBody(Payload):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackageBody:
     """A package."""
 
     id: str | None = None
@@ -151,7 +164,8 @@ class PackageBody(Payload):
     package_version: PackageVersion | None = None
 
 
-class PackagePayload(Payload):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackagePayload:
     """package, registry_package: a package of an organization has no repository."""
 
     action: str
@@ -160,7 +174,8 @@ class PackagePayload(Payload):
     sender: Sender | None = None
 
 
-class Delivery(Payload):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
     """The message that github_webhook sends to the intake queue; `event` and `delivery` are unsigned headers.
 
     `body_sha256` is the hash of the signed body, before it was reduced.
@@ -168,10 +183,20 @@ class Delivery(Payload):
 
     event: str
     delivery: str = ""
-    body_sha256: str = Field(min_length=1)
-    payload: dict[str, JsonValue]
+    body_sha256: str = field(metadata={"min_length": 1})
+    payload: dict[str, object]
 
     @property
     def body_identity(self) -> str:
         """Return what tells the body from others, for events whose content has no time."""
         return f"sha256:{self.body_sha256}"
+
+
+# IDs may be numbers or texts.
+DELIVERY = ReceivedType(Delivery, takes_numbers=True)
+PUSH = ReceivedType(PushPayload, takes_numbers=True)
+WORKFLOW_DISPATCH = ReceivedType(WorkflowDispatchPayload, takes_numbers=True)
+REPOSITORY_DISPATCH = ReceivedType(RepositoryDispatchPayload, takes_numbers=True)
+WORKFLOW_RUN = ReceivedType(WorkflowRunPayload, takes_numbers=True)
+RELEASE = ReceivedType(ReleasePayload, takes_numbers=True)
+PACKAGE = ReceivedType(PackagePayload, takes_numbers=True)

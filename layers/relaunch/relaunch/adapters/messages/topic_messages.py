@@ -5,11 +5,12 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import field
+from datetime import datetime
 from typing import Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
-
 from relaunch.adapters.messages.body import load_message
+from relaunch.adapters.received_type import ReceivedType
 from relaunch.adapters.validation import permanent_if_invalid
 from relaunch.core.records import dataclass
 from relaunch.core.triggers.events import TopicMessage
@@ -25,24 +26,25 @@ class WatchedTopics:
     of_notices: frozenset[str] = frozenset()
 
 
-class _Attribute(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
-
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Attribute:
     Value: str
 
 
-class _Notification(BaseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Notification:
     """What SNS delivers without raw message delivery; its members have SNS's names."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
-
     Type: Literal["Notification"]
-    TopicArn: str = Field(min_length=1, max_length=400)
-    MessageId: str = Field(min_length=1, max_length=100)
-    Timestamp: AwareDatetime
+    TopicArn: str = field(metadata={"min_length": 1, "max_length": 400})
+    MessageId: str = field(metadata={"min_length": 1, "max_length": 100})
+    Timestamp: datetime = field(metadata={"tz_constraint": "aware"})
     Message: str
     Subject: str | None = None
-    MessageAttributes: dict[str, _Attribute] = Field(default_factory=dict)
+    MessageAttributes: dict[str, _Attribute] = field(default_factory=dict)
+
+
+_NOTIFICATION = ReceivedType(_Notification)
 
 
 def parse_topic_message(body: str, watched: WatchedTopics) -> TopicMessage | IgnoredEvent:
@@ -61,7 +63,7 @@ def parse_topic_message(body: str, watched: WatchedTopics) -> TopicMessage | Ign
             "queue, whose subscriptions need no confirmation"
         )
     with permanent_if_invalid("it is no message of a topic in the JSON of SNS (is raw message delivery on?)"):
-        parsed = _Notification.model_validate(message)
+        parsed = _NOTIFICATION.read(message)
     if parsed.TopicArn not in watched.topics:
         raise PermanentError(f"the topic {parsed.TopicArn!a} is none of the parameter SnsTopicArns")
     if parsed.TopicArn in watched.of_notices:

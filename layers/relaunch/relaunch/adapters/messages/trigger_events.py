@@ -7,72 +7,84 @@ aws.ecr.image-action.json, aws.ecr.replication-action.json.
 """
 
 from collections.abc import Mapping
-from datetime import UTC
+from dataclasses import field
+from datetime import UTC, datetime
 from typing import Literal
 from urllib.parse import unquote_plus
 
-from pydantic import AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field
-
+from relaunch.adapters.received_type import ReceivedType
 from relaunch.adapters.validation import permanent_if_invalid
+from relaunch.core.records import dataclass
 from relaunch.core.triggers.chains import identity_of, job_of
 from relaunch.core.triggers.events import BusEvent, ImagePushed, ObjectCreated, ScheduledTime
 from relaunch.core.triggers.matching import IgnoredEvent
 
 
-class _Payload(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
-
-
-class _Bucket(_Payload):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bucket:
     name: str
 
 
-class _Object(_Payload):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Object:
     """An object; where two names are given, the first is EventBridge's and the second that of S3 notifications."""
 
     key: str
     size: int = 0
-    etag: str | None = Field(default=None, validation_alias=AliasChoices("etag", "eTag"))
-    version_id: str | None = Field(default=None, validation_alias=AliasChoices("version-id", "versionId"))
+    etag: str | None = field(default=None, metadata={"names": ("etag", "eTag")})
+    version_id: str | None = field(default=None, metadata={"names": ("version-id", "versionId")})
     sequencer: str | None = None
 
 
-class _Upload(_Payload):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Upload:
     bucket: _Bucket
     object: _Object
-    request_id: str = Field(default="", alias="request-id")
+    request_id: str = field(default="", metadata={"names": ("request-id",)})
 
 
-class _ResponseElements(_Payload):
-    request_id: str = Field(default="", alias="x-amz-request-id")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ResponseElements:
+    request_id: str = field(default="", metadata={"names": ("x-amz-request-id",)})
 
 
-class _Record(_Payload):
-    event_source: Literal["aws:s3"] = Field(alias="eventSource")
-    event_name: str = Field(alias="eventName")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Record:
+    event_source: Literal["aws:s3"] = field(metadata={"names": ("eventSource",)})
+    event_name: str = field(metadata={"names": ("eventName",)})
     s3: _Upload
-    response: _ResponseElements = Field(default_factory=_ResponseElements, alias="responseElements")
+    response: _ResponseElements = field(default_factory=_ResponseElements, metadata={"names": ("responseElements",)})
 
 
-class _ImageAction(_Payload):
-    repository: str = Field(alias="repository-name")
-    action: str = Field(alias="action-type")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ImageAction:
+    repository: str = field(metadata={"names": ("repository-name",)})
+    action: str = field(metadata={"names": ("action-type",)})
     result: str = ""
-    digest: str = Field(alias="image-digest")
-    tag: str | None = Field(default=None, alias="image-tag")
+    digest: str = field(metadata={"names": ("image-digest",)})
+    tag: str | None = field(default=None, metadata={"names": ("image-tag",)})
 
 
-class _BusMessage(_Payload):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _BusMessage:
     """What the rule of a pattern sends."""
 
-    key: str = Field(pattern="^[a-z2-7]{12}$")
+    key: str = field(metadata={"pattern": "^[a-z2-7]{12}$"})
     event: dict[str, object]
 
 
-class _BusEvent(_Payload):
-    id: str = Field(min_length=1, max_length=200)
-    source: str = Field(min_length=1, max_length=256)
-    detail_type: str = Field(alias="detail-type", max_length=256)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _BusEvent:
+    id: str = field(metadata={"min_length": 1, "max_length": 200})
+    source: str = field(metadata={"min_length": 1, "max_length": 256})
+    detail_type: str = field(metadata={"names": ("detail-type",), "max_length": 256})
+
+
+_BUS_MESSAGE = ReceivedType(_BusMessage)
+_BUS_EVENT = ReceivedType(_BusEvent)
+_UPLOAD = ReceivedType(_Upload)
+_RECORD = ReceivedType(_Record)
+_IMAGE_ACTION = ReceivedType(_ImageAction)
 
 
 def parse_bus_event(message: Mapping[str, object]) -> BusEvent:
@@ -85,18 +97,22 @@ def parse_bus_event(message: Mapping[str, object]) -> BusEvent:
         PermanentError: key, ID, source or detail type is missing.
     """
     with permanent_if_invalid("the message has no event with the key of a pattern"):
-        parsed = _BusMessage.model_validate(message)
-        event = _BusEvent.model_validate(parsed.event)
+        parsed = _BUS_MESSAGE.read(message)
+        event = _BUS_EVENT.read(parsed.event)
     identity = identity_of(event.source, event.id, parsed.event)
     job_id = job_of(parsed.event)
     return BusEvent(identity, parsed.key, event.id, event.source, event.detail_type, parsed.event, job_id)
 
 
-class _ScheduleMessage(_Payload):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ScheduleMessage:
     """What a schedule sends."""
 
-    key: str = Field(pattern="^[a-z2-7]{12}$")
-    scheduled_time: AwareDatetime
+    key: str = field(metadata={"pattern": "^[a-z2-7]{12}$"})
+    scheduled_time: datetime = field(metadata={"tz_constraint": "aware"})
+
+
+_SCHEDULE_MESSAGE = ReceivedType(_ScheduleMessage)
 
 
 def parse_scheduled_time(message: Mapping[str, object]) -> ScheduledTime:
@@ -106,7 +122,7 @@ def parse_scheduled_time(message: Mapping[str, object]) -> ScheduledTime:
         PermanentError: key or time is missing or invalid.
     """
     with permanent_if_invalid("the message has no time of a schedule"):
-        parsed = _ScheduleMessage.model_validate(message)
+        parsed = _SCHEDULE_MESSAGE.read(message)
         at = parsed.scheduled_time.astimezone(UTC)
     return ScheduledTime(f"schedule:{at:%Y-%m-%dT%H:%M:%SZ}", parsed.key, at)
 
@@ -118,7 +134,7 @@ def parse_upload(event: Mapping[str, object]) -> ObjectCreated:
         PermanentError: bucket or key is missing.
     """
     with permanent_if_invalid(f"EventBridge event {event.get('id')} is no upload"):
-        upload = _Upload.model_validate(event.get("detail"))
+        upload = _UPLOAD.read(event.get("detail"))
     return _describe_object(upload.bucket.name, upload.object.key, upload.object, upload.request_id)
 
 
@@ -129,7 +145,7 @@ def parse_notification_record(record: object) -> ObjectCreated | IgnoredEvent:
         PermanentError: it is not a record of S3.
     """
     with permanent_if_invalid("the record is none of an S3 notification"):
-        parsed = _Record.model_validate(record)
+        parsed = _RECORD.read(record)
     if not parsed.event_name.removeprefix("s3:").startswith("ObjectCreated:"):
         return IgnoredEvent(f"{parsed.event_name} starts nothing")
     created = parsed.s3.object
@@ -147,7 +163,7 @@ def parse_image_action(event: Mapping[str, object]) -> ImagePushed | IgnoredEven
         PermanentError: repository, action or digest is missing.
     """
     with permanent_if_invalid(f"EventBridge event {event.get('id')} is no image action"):
-        image = _ImageAction.model_validate(event.get("detail"))
+        image = _IMAGE_ACTION.read(event.get("detail"))
     if image.action not in ("PUSH", "REPLICATE") or image.result != "SUCCESS":
         return IgnoredEvent(f"ECR image action {image.action} {image.result} starts nothing")
     tag = image.tag or ""

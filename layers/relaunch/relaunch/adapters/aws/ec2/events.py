@@ -13,13 +13,15 @@ Guide, which has had two names for it, and does not show the form of its date).
 """
 
 from collections.abc import Mapping
-from datetime import datetime
+from dataclasses import field
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic_core import ValidationError
 
+from relaunch.adapters.received_type import ReceivedType
 from relaunch.adapters.validation import Timestamp, permanent_if_invalid
 from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, ReservationEnding
 from relaunch.core.offerings.reservations import WARNED_BEFORE_END
+from relaunch.core.records import dataclass
 
 _RESERVATION_WARNING = "EC2 Capacity Reservation Instance Interruption Warning"
 _KINDS = {
@@ -28,31 +30,42 @@ _KINDS = {
     "EC2 Instance Rebalance Recommendation": InstanceEventKind.REBALANCE_RECOMMENDATION,
     "EC2 Instance State-change Notification": InstanceEventKind.STATE_CHANGE,
 }
-
-
-_DATE: TypeAdapter[datetime] = TypeAdapter(Timestamp)
 _BLOCK_ENDS = frozenset({"Capacity Block Reservation Expiration Warning", "Capacity Block Expiration Warning"})
 
 
-class _BlockDetail(BaseModel, extra="ignore", frozen=True, defer_build=True):
-    reservation_id: str = Field(alias="capacity-reservation-id", pattern=r"^cr-[0-9a-f]+$")
-    end_date: str = Field("", alias="end-date")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _BlockDetail:
+    reservation_id: str = field(metadata={"names": ("capacity-reservation-id",), "pattern": r"^cr-[0-9a-f]+$"})
+    end_date: str = field(default="", metadata={"names": ("end-date",)})
 
 
-class _BlockEvent(BaseModel, extra="ignore", frozen=True, defer_build=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _BlockEvent:
     detail: _BlockDetail
     time: Timestamp
 
 
-class _Detail(BaseModel, extra="ignore", frozen=True, defer_build=True):
-    instance_id: str = Field(alias="instance-id", pattern=r"^i-[0-9a-f]+$")
-    instance_action: str = Field("", alias="instance-action")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Detail:
+    instance_id: str = field(metadata={"names": ("instance-id",), "pattern": r"^i-[0-9a-f]+$"})
+    instance_action: str = field(default="", metadata={"names": ("instance-action",)})
     state: str = ""
 
 
-class _Event(BaseModel, extra="ignore", frozen=True, defer_build=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Event:
     detail: _Detail
     time: Timestamp | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _End:
+    date: Timestamp
+
+
+_BLOCK_EVENT = ReceivedType(_BlockEvent)
+_EVENT = ReceivedType(_Event)
+_END = ReceivedType(_End)
 
 
 def parse_ec2_event(event: Mapping[str, object]) -> InstanceEvent | ReservationEnding | None:
@@ -71,7 +84,7 @@ def parse_ec2_event(event: Mapping[str, object]) -> InstanceEvent | ReservationE
     if kind is None:
         return None
     with permanent_if_invalid("reading an event from EC2"):
-        parsed = _Event.model_validate(event)
+        parsed = _EVENT.read(event)
     return InstanceEvent(
         kind,
         parsed.detail.instance_id,
@@ -83,10 +96,10 @@ def parse_ec2_event(event: Mapping[str, object]) -> InstanceEvent | ReservationE
 
 def _parse_block_end(event: Mapping[str, object]) -> ReservationEnding:
     with permanent_if_invalid("reading an event from EC2"):
-        parsed = _BlockEvent.model_validate(event)
+        parsed = _BLOCK_EVENT.read(event)
     latest = parsed.time + WARNED_BEFORE_END
     try:
-        ends_at = _DATE.validate_python(parsed.detail.end_date)
+        ends_at = _END.read({"date": parsed.detail.end_date}).date
     except ValidationError:
         ends_at = latest
     # A date that was misread must not keep a task from being stopped in time.

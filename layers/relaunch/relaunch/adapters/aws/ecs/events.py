@@ -9,16 +9,16 @@ and of the known ones only the ARN is required. `startedBy` is `<job>/<attempt>`
 
 import re
 from collections.abc import Mapping, Sequence
-
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
-from pydantic.alias_generators import to_camel
+from dataclasses import field
 
 from relaunch.adapters.aws.ecs.placement_constraints import AVAILABILITY_ZONE, INSTANCE_TYPE, NEURON_DEVICES
 from relaunch.adapters.aws.ecs.stop_reports import report_of_container, report_of_task
+from relaunch.adapters.received_type import ReceivedType
 from relaunch.adapters.validation import Timestamp, Words, permanent_if_invalid
 from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.launches.launch import ContainerObservation, Node, NodeObservation, TaskObservation, TaskPhase
 from relaunch.core.machines.machine import Resources
+from relaunch.core.records import dataclass
 from relaunch.core.selection.gpu_share import GpuDevice
 
 # Tasks of services have startedBy `ecs-svc/<number>`, which has the same form; job ids end with a hash.
@@ -60,26 +60,17 @@ _PHASES = {
 }
 
 
-class _Payload(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True, alias_generator=to_camel, defer_build=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _remove_nulls(cls, members: object) -> object:
-        if not isinstance(members, Mapping):
-            return members
-        return {name: value for name, value in members.items() if value is not None}
-
-
-class _Container(_Payload):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Container:
     name: str = ""
     last_status: str = ""
     exit_code: int | None = None
     reason: Words | None = None
 
 
-class _Task(_Payload):
-    task_arn: str = Field(min_length=1)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Task:
+    task_arn: str = field(metadata={"min_length": 1})
     last_status: str = ""
     desired_status: str = ""
     version: int = 0
@@ -98,29 +89,33 @@ class _Task(_Payload):
     stopped_at: Timestamp | None = None
 
 
-class _Attribute(_Payload):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Attribute:
     name: str = ""
     value: str | None = None
 
 
-class _Resource(_Payload):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Resource:
     name: str = ""
     integer_value: int = 0
     string_set_value: tuple[str, ...] = ()
 
 
-class _Gpu(_Payload):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Gpu:
     gpu_id: str = ""
     sharing_mode: str = ""
-    total_memory: int = Field(0, alias="totalMemoryInMiB")
-    remaining_memory: int = Field(0, alias="remainingMemoryInMiB")
+    total_memory: int = field(default=0, metadata={"names": ("totalMemoryInMiB",)})
+    remaining_memory: int = field(default=0, metadata={"names": ("remainingMemoryInMiB",)})
     container_count: int = 0
 
 
-class _ContainerInstance(_Payload):
-    container_instance_arn: str = Field(min_length=1)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ContainerInstance:
+    container_instance_arn: str = field(metadata={"min_length": 1})
     # External instances (ECS Anywhere) have none.
-    instance_id: str = Field("", validation_alias=AliasChoices("ec2InstanceId", "ec2instanceId"))
+    instance_id: str = field(default="", metadata={"names": ("ec2InstanceId", "ec2instanceId")})
     status: str = ""
     agent_connected: bool = False
     running_tasks_count: int = 0
@@ -132,9 +127,20 @@ class _ContainerInstance(_Payload):
     gpu_devices: tuple[_Gpu, ...] = ()
 
 
-class _Envelope(_Payload):
-    detail_type: str = Field("", alias="detail-type")
-    detail: Mapping[str, object] = Field(default_factory=dict)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Envelope:
+    detail_type: str = field(default="", metadata={"names": ("detail-type",)})
+    detail: Mapping[str, object] = field(default_factory=dict)
+
+
+def _to_camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.title, others))
+
+
+_ENVELOPE = ReceivedType(_Envelope, ignores_null=True)
+_TASK = ReceivedType(_Task, name_of=_to_camel, ignores_null=True)
+_CONTAINER_INSTANCE = ReceivedType(_ContainerInstance, name_of=_to_camel, ignores_null=True)
 
 
 def parse_ecs_event(event: Mapping[str, object]) -> TaskObservation | NodeObservation | None:
@@ -144,7 +150,7 @@ def parse_ecs_event(event: Mapping[str, object]) -> TaskObservation | NodeObserv
         PermanentError: the event is invalid.
     """
     with permanent_if_invalid("reading an event from ECS"):
-        envelope = _Envelope.model_validate(event)
+        envelope = _ENVELOPE.read(event)
     if envelope.detail_type == MACHINE_STATE_CHANGE:
         return observe_container_instance(envelope.detail)
     return observe_task(envelope.detail) if envelope.detail_type == TASK_STATE_CHANGE else None
@@ -157,7 +163,7 @@ def observe_task(task: Mapping[str, object]) -> TaskObservation:
         PermanentError: no ARN, or a member of the wrong type.
     """
     with permanent_if_invalid("reading a task of ECS"):
-        parsed = _Task.model_validate(task)
+        parsed = _TASK.read(task)
     return TaskObservation(
         task_id=parsed.task_arn,
         owner=owner_of(parsed.started_by or ""),
@@ -260,4 +266,4 @@ def observe_gpus(description: Mapping[str, object]) -> list[GpuDevice]:
 
 def _read_container_instance(description: Mapping[str, object]) -> _ContainerInstance:
     with permanent_if_invalid("reading a container instance of ECS"):
-        return _ContainerInstance.model_validate(description)
+        return _CONTAINER_INSTANCE.read(description)
