@@ -16,6 +16,7 @@ from relaunch_local.kubernetes.errors import ApiError, conflict
 from relaunch_local.kubernetes.job_controller import TRACKS_PODS, JobController
 from relaunch_local.kubernetes.job_rules import POD_POLICIES, admit_change, admit_job
 from relaunch_local.kubernetes.kubelet import Kubelet
+from relaunch_local.kubernetes.pod_admission import PodAdmission
 from relaunch_local.kubernetes.scheduler import is_over, place
 from relaunch_local.kubernetes.state import ClusterState, Document, set_condition, write_time
 
@@ -266,6 +267,11 @@ class KubernetesCluster:
             said = f"Successfully assigned {pod['metadata']['namespace']}/{pod['metadata']['name']} to {found.node}"
             self.record_event(pod, "Normal", "Scheduled", said)
             self._kubelet.start(pod)
+
+    @property
+    def admission(self) -> PodAdmission:
+        """What the pods of Jobs must pass to be created."""
+        return self._jobs.admission
 
     @property
     def missing_images(self) -> set[str]:

@@ -35,10 +35,13 @@ _INSTANCE_TYPE = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instan
 _ZONE = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
 
 
-def observe_task(job: Job | None, pods: Sequence[Pod], warned_at: datetime | None = None) -> TaskObservation:
+def observe_task(
+    job: Job | None, pods: Sequence[Pod], warned_at: datetime | None = None, refusal: StopReport | None = None
+) -> TaskObservation:
     """Return the state of a task by its Job, None if it is deleted, and its pods; one of them is there.
 
     `warned_at` is when an event announced that its capacity is taken away; a condition of the pod may say so too.
+    `refusal` is why the Job could not make a pod, by an event; it counts as long as there is none.
 
     The pods must have been read after the Job: a Job that has finished makes no pod any more, so that without a live
     one then the task has stopped.
@@ -49,6 +52,7 @@ def observe_task(job: Job | None, pods: Sequence[Pod], warned_at: datetime | Non
     metadata = _metadata(job, pod)
     statuses = pod.status.container_statuses if pod else ()
     started_at = min(filter(None, map(_started_at, statuses)), default=None)
+    refused = refusal if refusal is not None and phase is TaskPhase.PENDING and pod is None else StopReport()
     return TaskObservation(
         task_id=job.metadata.name if job else metadata.labels.get(TASK, ""),
         owner=owner_of(metadata.annotations),
@@ -56,13 +60,13 @@ def observe_task(job: Job | None, pods: Sequence[Pod], warned_at: datetime | Non
         version=(_PHASES.index(phase) + 1) * _VERSIONS_PER_PHASE + _resource_version(job, *pods),
         status=_status(job, pod, phase),
         stop_code=_stop_code(job) if phase.is_ending else "",
-        report=report_of_task(job, pod) if phase.is_ending else StopReport(),
+        report=report_of_task(job, pod) if phase.is_ending else refused,
         containers=_containers(job, pod),
         node=(pod.spec.node_name or None) if pod else None,
         created_at=metadata.creation_timestamp,
         started_at=started_at,
         stopped_at=_stopped_at(job, statuses) if phase is TaskPhase.STOPPED else None,
-        waiting_for=explain_wait(pod),
+        waiting_for=explain_wait(pod) or refused.text,
         warned_at=warned_at or _disrupted_at(pod),
         may_have_run=phase is TaskPhase.STOPPED and started_at is None and _may_have_run(pod),
     )

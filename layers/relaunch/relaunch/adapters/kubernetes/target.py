@@ -22,6 +22,7 @@ from relaunch.adapters.kubernetes.labels import (
 from relaunch.adapters.kubernetes.launches import check_limits, outcome_of_error, outcome_of_existing
 from relaunch.adapters.kubernetes.manifest import manifest_builder
 from relaunch.adapters.kubernetes.observation import is_ending, is_stop_called, observe_node, observe_task
+from relaunch.adapters.kubernetes.pod_refusals import FAILED_CREATE, report_refusal
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.kubernetes.acs import BEST_EFFORT, COMPUTE_QOS
@@ -30,6 +31,7 @@ from relaunch.core.launches.launch import (
     LaunchRequest,
     LaunchUncertain,
     NodeObservation,
+    StopReport,
     TaskObservation,
     TaskPlaced,
 )
@@ -199,8 +201,26 @@ class KubernetesTarget:
         pods_of = _by_task(pods)
         known = {job.metadata.name: job for job in jobs}
         warned = self._find_warnings(pods)
+        refused = self._find_refusals([job for name, job in known.items() if name not in pods_of])
         names = dict.fromkeys((*known, *pods_of))
-        return [observe_task(known.get(name), pods_of.get(name, ()), warned.get(name)) for name in names]
+        return [
+            observe_task(known.get(name), pods_of.get(name, ()), warned.get(name), refused.get(name)) for name in names
+        ]
+
+    def _find_refusals(self, jobs: Iterable[Job]) -> Mapping[str, StopReport]:
+        """Return the latest words of the events that say why Jobs have no pod, by the names of the Jobs.
+
+        Those that cannot be read are not waited for: the task is looked at again soon.
+        """
+        names = {job.metadata.uid: job.metadata.name for job in jobs if not is_stop_called(job)}
+        if not names:
+            return {}
+        try:
+            events = self._cluster.list_events(reason=FAILED_CREATE)
+        except PortError:
+            return {}
+        uids = [(each.involved_object.uid, each.message) for each in events if each.involved_object.uid in names]
+        return {names[uid]: report_refusal(names[uid], message) for uid, message in uids}
 
     def _find_warnings(self, pods: Iterable[Pod]) -> Mapping[str, datetime]:
         """Return the tasks on preemptible capacity that is going to be taken away, with when that was announced.

@@ -180,6 +180,8 @@ _BY_INTENT = {
     IntentKind.MOVE: StopKind.MOVED,
     IntentKind.PLACEMENT_WITHDRAWN: StopKind.NO_CAPACITY,
     IntentKind.START_WITHDRAWN: StopKind.NOT_STARTED,
+    IntentKind.START_REFUSED: StopKind.START_REFUSED,
+    IntentKind.STARTS_NOWHERE: StopKind.STARTS_NOWHERE,
 }
 
 _FINAL_INTENTS = frozenset({IntentKind.CANCEL, IntentKind.TIME_OUT})

@@ -21,6 +21,7 @@ from relaunch.core.lifecycle import (
     stalls,
     unconfirmed_stops,
     waiting,
+    withdrawals,
 )
 from relaunch.core.lifecycle.charging import with_costs, with_open_charges
 from relaunch.core.lifecycle.decision import Decision, ignore, with_poll, with_unlink
@@ -257,7 +258,7 @@ TABLE = make_rows(
     ("LR", CancelAsked, is_placed, running.cancel_task, "S"),
     ("S", CancelAsked, is_first_cancel, running.cancel_stopping, "S"),
     ("L", TimePassed, is_pending, launching.wake_pending, "L"),
-    ("L", TimePassed, is_placed, launching.wake_placed, "LSWft"),
+    ("L", TimePassed, is_placed, withdrawals.wake_placed, "LSWft"),
     ("R", TimePassed, always, running.wake_running, "RSWft"),
     ("S", TimePassed, always, unconfirmed_stops.wake_stopping, "SWdfct"),
     ("WLRSdfct", MachineCharged, always, charging.add_charge, ""),
