@@ -22,6 +22,7 @@ from relaunch_local.kubernetes.state import ClusterState, Document, set_conditio
 
 _EVICTION_BY_TAINT_SECONDS = 300.0
 _POD_GC_SECONDS = 40.0
+_RELEASE_NOTICE_SECONDS = 300.0
 
 
 class KubernetesCluster:
@@ -183,6 +184,25 @@ class KubernetesCluster:
             self.state.remove("nodes", self.state.get("nodes", "", name))
             self._kubelet.lose(name)
             self.clock.call_later(_POD_GC_SECONDS, lambda: self._collect_pods(name))
+
+    def release_best_effort(self, namespace: str, name: str) -> None:
+        """Announce that a best-effort pod of ACS is released, and end it five minutes later.
+
+        Source: "Overview of BestEffort computing" (ACS): the event. The status of a released pod is not documented:
+        here it gives no reason, as the worst that may be.
+
+        Raises:
+            ApiError: 404.
+        """
+        with self.clock.lock:
+            pod = self.state.get("pods", namespace, name)
+            self.record_event(pod, "Warning", "BestEffortToBeReleased", "BestEffort instance will be released")
+            self.clock.call_later(_RELEASE_NOTICE_SECONDS, lambda: self._kubelet.release(pod))
+
+    @property
+    def qualities_out_of_stock(self) -> set[str]:
+        """Qualities of service of ACS, `default` and `best-effort`, whose pods are placed and get no instance."""
+        return self._kubelet.qualities_out_of_stock
 
     def disrupt(self, pod: Document, reason: str, message: str, *, has_condition: bool = True) -> None:
         """Take a pod away; without the condition DisruptionTarget as servers before 1.26 do, and perhaps others."""

@@ -21,7 +21,13 @@ from relaunch.adapters.kubernetes.labels import (
 )
 from relaunch.adapters.kubernetes.launches import check_limits, outcome_of_error, outcome_of_existing
 from relaunch.adapters.kubernetes.manifest import manifest_builder
-from relaunch.adapters.kubernetes.observation import is_ending, is_stop_called, observe_node, observe_task
+from relaunch.adapters.kubernetes.observation import (
+    TO_BE_RELEASED,
+    is_ending,
+    is_stop_called,
+    observe_node,
+    observe_task,
+)
 from relaunch.adapters.kubernetes.pod_refusals import FAILED_CREATE, report_refusal
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import AttemptKey
@@ -41,9 +47,6 @@ from relaunch.ports import PermanentError, PortError
 
 # A name has up to 63 characters, and proxies take addresses of 8 KiB.
 _NAMES_PER_REQUEST = 50
-# The event of a pod on preemptible capacity of ECI, minutes before it is released ("Run Jobs using spot ECI instances",
-# Container Service for Kubernetes). That of ACS is documented without its reason.
-_SPOT_WARNING = "SpotToBeReleased"
 # The Job controller deletes the pods of a Job that is older than this. That of old servers (1.20) waits for ever when
 # the deadline is set in the moment in which it begins with the Job, and looks again when another deadline is set.
 _DEADLINE_SECONDS = 1
@@ -231,11 +234,12 @@ class KubernetesTarget:
         if not preemptible:
             return {}
         try:
-            events = self._cluster.list_events(reason=_SPOT_WARNING)
+            events = [each for reason in TO_BE_RELEASED for each in self._cluster.list_events(reason=reason)]
         except PortError:
             return {}
-        warned = {preemptible.get(each.involved_object.uid): each.at for each in reversed(events)}
-        return {name: at for name, at in warned.items() if name is not None and at is not None}
+        known = ((preemptible.get(each.involved_object.uid), each.at) for each in events)
+        announced = sorted((at, name) for name, at in known if name is not None and at is not None)
+        return {name: at for at, name in reversed(announced)}
 
 
 def kubernetes_target(cluster: Cluster, kind: Target, stack: str) -> KubernetesTarget:
@@ -261,7 +265,7 @@ def _by_task(pods: Iterable[Pod]) -> dict[str, list[Pod]]:
 
 
 def _is_preemptible(pod: Pod) -> bool:
-    return pod.metadata.labels.get(COMPUTE_QOS) == BEST_EFFORT and pod.status.phase == "Running"
+    return pod.metadata.labels.get(COMPUTE_QOS) == BEST_EFFORT and pod.status.phase != "Pending"
 
 
 def _task_of(pod: Pod) -> str:

@@ -144,9 +144,11 @@ def _located(job: Job, event: TaskSeen) -> Job:
     seen = event.observation
     node = event.node
     attempt = job.current_attempt
+    # The node of a pod that has no room for it is none yet.
+    has_none = ReportedCause.NO_CAPACITY in seen.report.causes and not seen.phase.is_ending
     located = replace(
         attempt,
-        node=seen.node or attempt.node,
+        node=None if has_none else seen.node or attempt.node,
         instance_id=node.instance_id if node else attempt.instance_id,
         zone=seen.zone or (node.zone if node else None) or attempt.zone,
     )
