@@ -14,6 +14,7 @@ from relaunch.core.lifecycle.moves import may_move
 from relaunch.core.lifecycle.refusal_waits import what_lets_pods_in
 from relaunch.core.lifecycle.restart_policy import describe_stop, next_time_limit
 from relaunch.core.lifecycle.stalls import describe_stall
+from relaunch.core.lifecycle.unconfirmed_stops import describe_unconfirmed
 from relaunch.core.lifecycle.wait_explanation import Explanation, explain_waiting, why_there
 from relaunch.core.lifecycle.withdrawals import REFUSED_FOR
 from relaunch.core.market.policies import LEAVE_ON_DEMAND
@@ -55,7 +56,7 @@ def _explain_open(job: Job, now: datetime) -> Explanation:
         return _explain_launching(job)
     if job.state is JobState.RUNNING:
         return _explain_running(job, now)
-    return _explain_stopping(job)
+    return replace(_explain_stopping(job), advice=describe_unconfirmed(job, now))
 
 
 def _explain_launching(job: Job) -> Explanation:
