@@ -102,9 +102,9 @@ JOB_STATES: Mapping[JobState, Wait] = {
         f"its stop time-out and {_minutes(CONFIRMED_WITHIN)}, then a machine of our own is terminated; "
         f"{_minutes(TOLD_AFTER)}, then an alert names the host; the job waits until the agent of "
         f"that is back or the host is gone, for {STOP_LIMIT // timedelta(hours=1)} hours at most: then it ends, and "
-        "its reason says so",
+        "its reason says so; on Kubernetes a job that is cancelled or out of time ends at the alert",
         (Metric.STOPS_UNCONFIRMED, Metric.MACHINES_ABANDONED),
-        "terminate the instance, or deregister it from the cluster",
+        "terminate the instance, or deregister it from the cluster; a pod: remove its node, or `relaunch lost`",
     ),
 }
 
