@@ -28,6 +28,7 @@ COMMANDS = {
     "explain": ("explain:explain", "Explain what a job waits for and what happens next."),
     "logs": ("logs:logs", "Print the logs of a job's tasks, all attempts in order."),
     "cancel": ("cancel:cancel", "Cancel jobs."),
+    "lost": ("lost:lost", "Take the pod of a job for lost, whose node is out of reach."),
     "machines": (
         "machines:machines",
         "List the machines that Relaunch requested from EC2 and that are not gone, newest first.",

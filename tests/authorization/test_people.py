@@ -47,6 +47,7 @@ COMMANDS: dict[str, Arguments] = {
     "submit": lambda _job, _file: ["submit", "demo"],
     "retry": lambda job, _file: ["retry", job],
     "cancel": lambda job, _file: ["cancel", job],
+    "lost": lambda job, _file: ["lost", job, "--yes"],
     "dead-letters list": lambda _job, _file: ["dead-letters", "list"],
     "dead-letters show": lambda _job, _file: ["dead-letters", "show", "attempts"],
     "dead-letters redrive": lambda _job, _file: ["dead-letters", "redrive", "attempts"],

@@ -8,7 +8,7 @@ from relaunch.adapters.aws import errors
 from relaunch.adapters.aws.ecs import run_task as ecs_run_task
 from relaunch.core.jobs.effects import CountRun, RememberCapacity
 from relaunch.core.launches.launch import LaunchRefused, PlacementFailed
-from relaunch.core.lifecycle import launching, running, stopping, waiting
+from relaunch.core.lifecycle import launching, running, stopping, waiting, withdrawals
 from relaunch.core.selection import selection
 from relaunch.entrypoints import task_changes
 from relaunch.usecases import send_placement as sending
@@ -123,14 +123,14 @@ LAUNCH_BUGS = (
     PlantedBug(
         "hanging-pull-awaited",
         "a task that has a machine is waited for, whether it starts or not",
-        lambda: action_changed("wake_placed", broken.wait_for_pull_for_ever(launching.wake_placed)),
+        lambda: action_changed("wake_placed", broken.wait_for_pull_for_ever(withdrawals.wake_placed)),
         "a task that does not start is withdrawn in time",
         60,
     ),
     PlantedBug(
         "start-limits-mixed-up",
         "a task without a machine has as long to start as one that pulls its image",
-        lambda: patched_in((launching, running), start_deadline=broken.half_an_hour_for_all),
+        lambda: patched_in((launching, running, withdrawals), start_deadline=broken.half_an_hour_for_all),
         "a task without a machine is withdrawn in time",
         60,
     ),

@@ -16,11 +16,13 @@ from relaunch_local.kubernetes.errors import ApiError, conflict
 from relaunch_local.kubernetes.job_controller import TRACKS_PODS, JobController
 from relaunch_local.kubernetes.job_rules import POD_POLICIES, admit_change, admit_job
 from relaunch_local.kubernetes.kubelet import Kubelet
+from relaunch_local.kubernetes.pod_admission import PodAdmission
 from relaunch_local.kubernetes.scheduler import is_over, place
 from relaunch_local.kubernetes.state import ClusterState, Document, set_condition, write_time
 
 _EVICTION_BY_TAINT_SECONDS = 300.0
 _POD_GC_SECONDS = 40.0
+_RELEASE_NOTICE_SECONDS = 300.0
 
 
 class KubernetesCluster:
@@ -183,6 +185,25 @@ class KubernetesCluster:
             self._kubelet.lose(name)
             self.clock.call_later(_POD_GC_SECONDS, lambda: self._collect_pods(name))
 
+    def release_best_effort(self, namespace: str, name: str) -> None:
+        """Announce that a best-effort pod of ACS is released, and end it five minutes later.
+
+        Source: "Overview of BestEffort computing" (ACS): the event. The status of a released pod is not documented:
+        here it gives no reason, as the worst that may be.
+
+        Raises:
+            ApiError: 404.
+        """
+        with self.clock.lock:
+            pod = self.state.get("pods", namespace, name)
+            self.record_event(pod, "Warning", "BestEffortToBeReleased", "BestEffort instance will be released")
+            self.clock.call_later(_RELEASE_NOTICE_SECONDS, lambda: self._kubelet.release(pod))
+
+    @property
+    def qualities_out_of_stock(self) -> set[str]:
+        """Qualities of service of ACS, `default` and `best-effort`, whose pods are placed and get no instance."""
+        return self._kubelet.qualities_out_of_stock
+
     def disrupt(self, pod: Document, reason: str, message: str, *, has_condition: bool = True) -> None:
         """Take a pod away; without the condition DisruptionTarget as servers before 1.26 do, and perhaps others."""
         with self.clock.lock:
@@ -266,6 +287,11 @@ class KubernetesCluster:
             said = f"Successfully assigned {pod['metadata']['namespace']}/{pod['metadata']['name']} to {found.node}"
             self.record_event(pod, "Normal", "Scheduled", said)
             self._kubelet.start(pod)
+
+    @property
+    def admission(self) -> PodAdmission:
+        """What the pods of Jobs must pass to be created."""
+        return self._jobs.admission
 
     @property
     def missing_images(self) -> set[str]:

@@ -2,8 +2,8 @@
 
 It knows what a launcher uses: one pod at a time, `backoffLimit`, `activeDeadlineSeconds`, `suspend` and pod failure
 policies. A pod that is deleted counts as failed where servers track pods by finalizers; older ones replace it as soon
-as its deletion begins, and leave the other one running when it succeeds. One that its namespace refuses is tried again
-and again, of which only events tell.
+as its deletion begins, and leave the other one running when it succeeds. One that is refused (pod_admission) is tried
+again and again, of which only events tell.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from relaunch_local.kubernetes.job_rules import with_requests
-from relaunch_local.kubernetes.pod_security import HAS_ADMISSION, find_refusal
+from relaunch_local.kubernetes.pod_admission import PodAdmission
 from relaunch_local.kubernetes.scheduler import is_over
 from relaunch_local.kubernetes.state import ClusterState, Document, has_condition, set_condition
 
@@ -44,6 +44,8 @@ class JobController:
         self._state = state
         self._pods = pods
         self._minor = minor
+        self.admission = PodAdmission(state, minor)
+        """What pods must pass to be created."""
         self._begun: dict[str, datetime] = {}
         self._counted: set[str] = set()
         self._replaced: set[str] = set()
@@ -113,7 +115,7 @@ class JobController:
             labels |= {f"batch.kubernetes.io/{key}": value for key, value in labels.items()}
         metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": with_requests(template["spec"])}
-        if refusal := self._refusal(job, pod):
+        if refusal := self.admission.refusal(job["metadata"]["namespace"], pod):
             self._pods.record_event(job, "Warning", "FailedCreate", f"Error creating: {refusal}")
             longer = min(2 * backoff_seconds, _LONGEST_BACKOFF_SECONDS)
             self._state.clock.call_later(backoff_seconds, lambda: self._replace_pod(job, longer))
@@ -134,10 +136,6 @@ class JobController:
                 self._fail(job, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
                 return
         self._state.clock.call_later(_BACKOFF_SECONDS, lambda: self._replace_pod(job))
-
-    def _refusal(self, job: Document, pod: Document) -> str:
-        namespace = self._state.find("namespaces", "", job["metadata"]["namespace"])
-        return find_refusal(namespace, pod) if self._minor >= HAS_ADMISSION else ""
 
     def _replace_pod(self, job: Document, backoff_seconds: float = _BACKOFF_SECONDS) -> None:
         is_there = self._state.find("jobs", job["metadata"]["namespace"], job["metadata"]["name"]) is job

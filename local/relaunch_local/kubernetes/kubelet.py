@@ -3,11 +3,13 @@
 import hashlib
 from typing import Any
 
+from relaunch.core.kubernetes.acs import COMPUTE_CLASS, COMPUTE_QOS
 from relaunch.core.revisions.image_name import parse_image_name
 from relaunch_local.ecs.processes.port import LogTarget, Processes, ProcessHandle, ProcessSpec, ProcessStartError
 from relaunch_local.kubernetes.state import ClusterState, Document, set_condition
 
 _START_ERROR_EXIT = 128
+_STOCK_SECONDS = 10.0
 
 
 class Kubelet:
@@ -22,6 +24,8 @@ class Kubelet:
         """Images that no registry has."""
         self.image_ids: dict[str, str] = {}
         """What the runtime reports of images, where that is not the digest that follows from their names."""
+        self.qualities_out_of_stock: set[str] = set()
+        """Qualities of service of ACS, `default` and `best-effort`, whose pods are placed and get no instance."""
         self.lost_nodes: set[str] = set()
         """Nodes that nothing is heard of: their pods stay as they were."""
         self.on_end: Any = lambda _pod: None
@@ -58,6 +62,9 @@ class Kubelet:
             return
         if pod["metadata"].get("deletionTimestamp") or pod["spec"]["nodeName"] in self.lost_nodes:
             return
+        if not self._has_instance(pod):
+            self._state.clock.call_later(_STOCK_SECONDS, lambda: self._run(pod))
+            return
         container = pod["spec"]["containers"][0]
         if container["image"] in self.missing_images:
             said = f'Back-off pulling image "{container["image"]}"'
@@ -73,6 +80,25 @@ class Kubelet:
         self._set_state(pod, {"running": {"startedAt": self._state.now()}})
         for kind in ("ContainersReady", "Ready"):
             set_condition(pod, kind, "True", self._state.now())
+
+    def _has_instance(self, pod: Document) -> bool:
+        """Return whether a virtual node has an instance for the pod, as any other node always has.
+
+        Source: "Custom conditions of ACS pods": the condition of a pod that was placed, and gets none.
+        """
+        labels = pod["metadata"].get("labels", {})
+        if COMPUTE_CLASS not in labels:
+            return True
+        has_stock = labels.get(COMPUTE_QOS, "default") not in self.qualities_out_of_stock
+        said = "Create failed because the specified instance is out of stock. cn-hangzhou-i"
+        why = ("", "") if has_stock else ("NoStock", said)
+        set_condition(pod, "ContainerInstanceCreated", str(has_stock), self._state.now(), why)
+        self._state.touch(pod)
+        return has_stock
+
+    def release(self, pod: Document) -> None:
+        """Kill the container of a pod without a word."""
+        self._kill(pod)
 
     def _spec(self, pod: Document, container: Document) -> ProcessSpec:
         metadata = pod["metadata"]

@@ -13,7 +13,6 @@ from relaunch.core.definitions.definition import ImageWait
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import OLDEST_PLACEMENT
-from relaunch.core.lifecycle.launching import START_TIMEOUT
 from relaunch.core.lifecycle.long_waits import BUDGET_LIMIT, QUEUE_LIMIT, RESERVATION_LIMIT, START_LIMIT
 from relaunch.core.lifecycle.machine_waits import LIMIT_POLL_INTERVAL
 from relaunch.core.lifecycle.metrics import Metric
@@ -28,6 +27,7 @@ from relaunch.core.lifecycle.unconfirmed_stops import (
     UNTOLD_HOST_END_GRACE,
 )
 from relaunch.core.lifecycle.verdicts import VERDICT_WAIT
+from relaunch.core.lifecycle.withdrawals import REFUSED_FOR, START_TIMEOUT
 from relaunch.core.machines.absent_agents import AWAY_LIMIT, DOUBT_LIMIT, IMPAIRED_LIMIT
 from relaunch.core.machines.ending import ENDING_LIMIT
 from relaunch.core.machines.living import HANDOVER_TIME
@@ -81,7 +81,8 @@ JOB_STATES: Mapping[JobState, Wait] = {
         f"{_minutes(OLDEST_PLACEMENT)} for a launch that is not answered, a few once its machine of our own is gone; "
         f"{_minutes(StackLimits().provisioning_deadline(is_managed=False))} for an instance, "
         f"{_minutes(START_TIMEOUT)} for a start: another placement. "
-        f"On Kubernetes a pod that is not scheduled and has no other offering: {_HOURS} hours in which it is not "
+        f"On Kubernetes {_minutes(REFUSED_FOR)} for a pod whose creation is refused: it waits without a slot; "
+        f"a pod that is not scheduled and has no other offering: {_HOURS} hours in which it is not "
         "running, in all: FAILED",
         (Metric.JOBS_OVERDUE, Metric.JOBS_REFUSED),
         "`relaunch explain`, `relaunch cancel`",
@@ -101,9 +102,9 @@ JOB_STATES: Mapping[JobState, Wait] = {
         f"its stop time-out and {_minutes(CONFIRMED_WITHIN)}, then a machine of our own is terminated; "
         f"{_minutes(TOLD_AFTER)}, then an alert names the host; the job waits until the agent of "
         f"that is back or the host is gone, for {STOP_LIMIT // timedelta(hours=1)} hours at most: then it ends, and "
-        "its reason says so",
+        "its reason says so; on Kubernetes a job that is cancelled or out of time ends at the alert",
         (Metric.STOPS_UNCONFIRMED, Metric.MACHINES_ABANDONED),
-        "terminate the instance, or deregister it from the cluster",
+        "terminate the instance, or deregister it from the cluster; a pod: remove its node, or `relaunch lost`",
     ),
 }
 

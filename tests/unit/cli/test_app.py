@@ -15,7 +15,7 @@ from relaunch_cli.app import COMMANDS, app
 
 STACK_COMMANDS = (
     *("apply", "submit", "wait", "retry", "plan", "ps", "show", "explain", "logs", "cancel", "open", "definitions"),
-    *("events", "machines", "budgets"),
+    *("events", "machines", "budgets", "lost"),
 )
 
 

@@ -1,6 +1,7 @@
 """Tasks that are taken away, on the local API server: what is seen meanwhile, and what it was in the end."""
 
 from collections.abc import Callable, Iterator
+from datetime import datetime
 
 import pytest
 
@@ -39,11 +40,11 @@ def seen(served: ServedKubernetesCluster) -> TaskObservation:
     return task
 
 
-def kind_of(task: TaskObservation) -> StopKind:
+def kind_of(task: TaskObservation, warned_at: datetime | None = None) -> StopKind:
     assert task.phase is TaskPhase.STOPPED
-    attempt = make_running_attempt(instance_id=None, node=NODE, started_at=task.created_at)
+    attempt = make_running_attempt(instance_id=None, node=NODE, started_at=task.created_at, warned_at=warned_at)
     assert task.stopped_at is not None
-    return classify_stop(task, "main", attempt, task.stopped_at).kind
+    return classify_stop(task, "main", attempt, task.stopped_at, target=Target.ACK).kind
 
 
 def evict(served: ServedKubernetesCluster) -> None:
@@ -69,8 +70,8 @@ def test_a_pod_that_is_taken_away_stops_and_was_interrupted(
     assert stopping.phase is TaskPhase.STOPPING
     assert stopping.node == NODE
     assert stopped.version > stopping.version
-    # A program that fails by itself while its pod is deleted cannot be told from one that fails because of it, unless
-    # the condition tells.
+    # What deletes a pod leaves no condition of it: that it was being deleted is known by what was seen meanwhile.
+    assert kind_of(stopped, stopping.warned_at) is StopKind.INTERRUPTION
     is_failure = (take, code) == (delete, 3)
     assert kind_of(stopped) is (StopKind.USER_ERROR if is_failure else StopKind.INTERRUPTION)
     assert [page for page in served.target.list_tasks() for _ in page] == []

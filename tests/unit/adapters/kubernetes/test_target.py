@@ -198,12 +198,13 @@ def preemptible(kubernetes):
     return target
 
 
-def test_an_event_warns_of_the_end_of_preemptible_capacity(preemptible, kubernetes):
+@pytest.mark.parametrize("reason", ["BestEffortToBeReleased", "SpotToBeReleased"])
+def test_an_event_warns_of_the_end_of_preemptible_capacity(preemptible, kubernetes, reason):
     kubernetes.run(NAME, "virtual-kubelet")
     assert preemptible.describe([NAME])[NAME].warned_at is None
 
-    first = kubernetes.warn(NAME)
-    kubernetes.warn(NAME)
+    first = kubernetes.warn(NAME, reason)
+    kubernetes.warn(NAME, reason)
     kubernetes.warn(NAME, "Killing")
 
     assert preemptible.describe([NAME])[NAME].warned_at == datetime.fromisoformat(first)

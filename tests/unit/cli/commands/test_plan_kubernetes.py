@@ -96,8 +96,8 @@ def test_definitions_of_a_file_are_planned_each_on_its_target(relaunch, mixed, m
     container = train["manifest"]["spec"]["template"]["spec"]["containers"][0]
     assert (train["definition"], train["target"], train["task_definition"]) == ("train", "acs", None)
     assert (container["command"], container["env"]) == (["python", "train.py"], [{"name": "EPOCHS", "value": "3"}])
-    labels = train["manifest"]["spec"]["template"]["metadata"]["labels"]
-    assert labels["alibabacloud.com/compute-qos"] == "best-effort"
+    # ACS's own manifests are pay-as-you-go.
+    assert "alibabacloud.com/compute-qos" not in train["manifest"]["spec"]["template"]["metadata"]["labels"]
     assert (resnet["target"], resnet["manifest"], resnet["is_satisfiable"]) == ("ecs", None, True)
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from relaunch.core.definitions.accelerator import Accelerators, read_accelerators
+from relaunch.core.definitions.accelerator import Accelerators, PurchasePolicy, read_accelerators, usual_purchase
+from relaunch.core.definitions.targets import Target
 
 
 @pytest.mark.parametrize(
@@ -21,3 +22,11 @@ def test_a_key_names_accelerators_exactly(accelerators: Accelerators, key: str) 
 
 def test_in_a_text_a_part_is_in_percent() -> None:
     assert [str(each) for each in (Accelerators("L4", 4), Accelerators("L4", fraction=0.25))] == ["4x L4", "25% of L4"]
+
+
+def test_only_a_pod_on_acs_is_pay_as_you_go_unless_somebody_asks() -> None:
+    assert {target: usual_purchase(target) for target in Target} == {
+        Target.ECS: PurchasePolicy.SPOT_THEN_ON_DEMAND,
+        Target.ACK: PurchasePolicy.SPOT_THEN_ON_DEMAND,
+        Target.ACS: PurchasePolicy.ON_DEMAND,
+    }

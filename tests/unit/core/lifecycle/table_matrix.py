@@ -263,6 +263,7 @@ EVENTS: Mapping[str, events.JobEvent] = {
     "host-ended": events.HostEnded(INSTANCE_ID, "shutting-down", SOON),
     "host-another": events.HostEnded(ANOTHER_MACHINE, "shutting-down", SOON),
     "cancel": events.CancelAsked("enough"),
+    "given-up": events.TaskGivenUp("taken for lost"),
     "time": events.TimePassed(),
     "time-too-late": events.TimePassed(),
     "machine-claimed": _machine_claimed(),
@@ -332,6 +333,7 @@ warned-another   .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  
 host-ended       .  .  .  .  .  .  .  .  .    .  .  L    R  R  R  R  R  R    S  S  S  S  S    .  .  .  .
 host-another     .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 cancel           C  C  C  C  C  C  C  C  C    L  .  S    S  S  S  S  S  S    S  S  .  S  S    .  .  .  .
+given-up         .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 time             W  W  W  W  W  W  W  W  W    L  L  L    R  R  R  R  R  R    S  S  S  S  S    .  .  .  .
 time-too-late    T  T  T  T  T  T  T  T  T    L  L  S    S  S  S  S  S  S    T  T  C  T  T    .  .  .  .
 chosen-too-late  T  T  .  T  T  T  T  T  T    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .

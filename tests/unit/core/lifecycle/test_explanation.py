@@ -103,6 +103,8 @@ ENDS = {
     IntentKind.BUDGET: "it waits until its budget has room, and resumes from its newest checkpoint",
     IntentKind.PLACEMENT_WITHDRAWN: "another offering is tried",
     IntentKind.START_WITHDRAWN: "after a pause another machine is tried",
+    IntentKind.START_REFUSED: "it waits without a slot until that is granted, and is tried again",
+    IntentKind.STARTS_NOWHERE: "the job fails",
     IntentKind.CANCEL: "the job ends CANCELLED",
     IntentKind.TIME_OUT: "the job ends TIMED_OUT",
 }

@@ -19,13 +19,10 @@ from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import IntentKind, PlacementState, StopIntent
 from relaunch.core.jobs.effects import RememberCapacity, RequestLaunch, StopTask
 from relaunch.core.jobs.job import Job, claimed_machines
-from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, Refusal, RefusedCall, WaitReason
 from relaunch.core.launches.launch import LaunchConflict, LaunchDeferred, LaunchRefused, LaunchUncertain, TaskPlaced
 from relaunch.core.lifecycle.events import CancelAsked, PlacementExpired, TimePassed
-from relaunch.core.lifecycle.launching import start_deadline
 from relaunch.core.lifecycle.refusal_waits import PROBES_AFTER
-from relaunch.core.lifecycle.table import decide
 from unit.core.lifecycle.steps import ADMIT, LAUNCH, SOON, after, chosen, decided
 from unit.core.lifecycle.table_matrix import SITUATIONS, answered
 
@@ -380,21 +377,3 @@ def test_a_running_attempt_is_never_taken_for_a_waiting_one():
     job = make_job(state=JobState.LAUNCHING, attempt=make_running_attempt())
 
     assert decided(job, chosen()).is_ignored
-
-
-@pytest.mark.parametrize(
-    ("is_managed", "given_seconds", "minutes"),
-    [
-        pytest.param(False, 0, 15, id="auto-scaling-group"),
-        pytest.param(True, 0, 8, id="managed-instances"),
-        pytest.param(False, 300, 5, id="given-for-a-group"),
-        pytest.param(True, 300, 5, id="given-for-managed-instances"),
-    ],
-)
-def test_the_time_for_a_machine_depends_on_the_way_to_it_unless_it_is_given(is_managed, given_seconds, minutes):
-    limits = StackLimits(provisioning_deadline_seconds=given_seconds)
-    requested = decide(make_job(), chosen(is_managed=is_managed), NOW, limits).job
-    attempt = requested.current_attempt
-
-    assert attempt.placement.is_managed == is_managed
-    assert start_deadline(attempt, limits) == NOW + timedelta(minutes=minutes)

@@ -5,7 +5,7 @@ import pytest
 from fakes.builders import NOW, make_definition, make_job
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.state import Refusal, RefusedCall
-from relaunch.core.lifecycle.refusal_waits import what_to_grant, what_to_look_at
+from relaunch.core.lifecycle.refusal_waits import what_lets_pods_in, what_to_grant, what_to_look_at
 
 ACCOUNT = "arn:aws:sts::111122223333:assumed-role/relaunch-LaunchAttemptRole-1A2B/relaunch-launch-attempt"
 
@@ -108,3 +108,20 @@ def test_a_pod_that_does_not_start_is_described_by_its_cluster() -> None:
     first, _ = advice_on_a_start("ErrImagePull", target=Target.ACK)
 
     assert "kubectl describe pod" in first
+
+
+@pytest.mark.parametrize(
+    ("reason", "advice"),
+    [
+        ("exceeded quota: gpus, requested: pods=1", "raise the ResourceQuota gpus, or wait until others"),
+        ('serviceaccount "trainer" not found', "`kubectl create serviceaccount trainer` in the namespace, or name"),
+        ("no PriorityClass with name gold was found", "create the PriorityClass gold"),
+        ('failed calling webhook "a.b": no endpoints', "the webhook a.b does not answer: see to it"),
+        ("something else", "`kubectl describe job` has the cluster's words"),
+    ],
+)
+def test_the_words_of_a_refused_pod_say_what_lets_it_in(reason: str, advice: str) -> None:
+    first, *others = what_lets_pods_in(f"FailedCreate: Error creating: pods is forbidden: {reason}")
+
+    assert first.startswith(advice)
+    assert len(others) == (reason != "something else")

@@ -3,6 +3,7 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import make_observation, make_running_attempt
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import StopKind
 from relaunch.core.lifecycle.stop_reason import classify_stop, find_first_ended
 from unit.core.lifecycle.failed_start_cases import FAILED_START_CASES
@@ -203,3 +204,24 @@ def test_of_a_revision_of_an_earlier_version_any_container_may_have_ended_first(
     )  # fmt: skip
 
     assert find_first_ended(stopping, "main", frozenset()) == "log"
+
+
+@pytest.mark.parametrize(
+    ("target", "minutes", "code", "expected"),
+    [
+        (Target.ECS, 2, 1, K.USER_ERROR),
+        (Target.ECS, 5, 143, K.USER_ERROR),
+        (Target.ACS, 5, 1, K.INTERRUPTION),
+        (Target.ACS, 10, 137, K.INTERRUPTION),
+        (Target.ACS, 11, 137, K.USER_ERROR),
+        (Target.ACK, 2, None, K.INTERRUPTION),
+    ],
+)
+def test_each_target_has_its_window_and_a_pod_exits_with_any_code(target, minutes, code, expected) -> None:
+    attempt = make_running_attempt(warned_at=STOPPED_AT - timedelta(minutes=minutes))
+    stopped = make_observation(
+        "STOPPED", stop_code=EXITED, stopped_reason=EXITED_REASON, stopped_at=STOPPED_AT,
+        container_exit_codes={"main": code},
+    )  # fmt: skip
+
+    assert classify_stop(stopped, "main", attempt, NOW, target=target).kind is expected

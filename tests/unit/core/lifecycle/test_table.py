@@ -1,5 +1,6 @@
 """The transition table against the matrix of what must happen, cell by cell."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import get_args
@@ -7,6 +8,8 @@ from typing import get_args
 import pytest
 
 from fakes.builders import NOW, make_definition, make_node, task_id
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import HeldStop, IntentKind, Stop, StopKind
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import FINAL_STATES, REFUSED_WAITS, JobState, Refusal, RefusedCall, WaitReason
@@ -171,6 +174,14 @@ def worn_out(job: Job) -> Job:
     )
 
 
+def on_ack(situation: str, change: Callable[[Job], Job] = lambda job: job) -> Job:
+    """Return the job of a situation, changed, with a pod on ACK."""
+    job = change(SITUATIONS[situation])
+    workload = KubernetesWorkload("image:v1")
+    return replace(job, definition=replace(job.definition, target=Target.ACK, kubernetes=workload))
+
+
+GIVEN_UP = EVENTS["given-up"]
 DESCRIBED = TimePassed(is_described=True)
 ENDED = {"host_ended_at": SOON - timedelta(minutes=10)}
 TWO_HOURS_LATER = NOW + timedelta(hours=2)
@@ -220,6 +231,11 @@ RARE = {
     "stopping-given-up": (tireless(SITUATIONS["so"]), TimePassed(), TWO_DAYS_LATER, "FAILED"),
     "stopping-held": (with_attempt("sn", **HELD), TimePassed(), TWO_HOURS_LATER, "SUCCEEDED"),
     "stopping-held-and-gone": (with_attempt("sn", **HELD, **GONE), MISSING, AGAIN, "SUCCEEDED"),
+    "given-up-too-soon": (on_ack("sn"), GIVEN_UP, SOON, "STOPPING"),
+    "given-up": (on_ack("sn"), GIVEN_UP, TWO_HOURS_LATER, "WAITING"),
+    "given-up-cancelled": (on_ack("sc"), GIVEN_UP, TWO_HOURS_LATER, "CANCELLED"),
+    "given-up-too-late": (on_ack("sn"), GIVEN_UP, PAST_DEADLINE, "TIMED_OUT"),
+    "given-up-worn-out": (on_ack("sn", worn_out), GIVEN_UP, TWO_HOURS_LATER, "FAILED"),
     "waiting-worn-out": (worn_out(SITUATIONS["wr"]), TimePassed(), SOON, "FAILED"),
     "claimed-worn-out": (worn_out(SITUATIONS["wr"]), EVENTS["machine-claimed"], SOON, "FAILED"),
     "chosen-worn-out": (worn_out(SITUATIONS["wr"]), EVENTS["chosen"], SOON, "FAILED"),

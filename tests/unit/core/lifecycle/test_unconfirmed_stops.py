@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import INSTANCE_ID, NOW, make_definition, make_running_attempt, make_running_job
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import IntentKind, StopIntent, StopKind
 from relaunch.core.jobs.effects import AbandonMachine, StopTask
@@ -13,9 +14,11 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
-from relaunch.core.lifecycle.events import HostWarned, TaskMissing, TimePassed
+from relaunch.core.lifecycle.events import HostWarned, TaskGivenUp, TaskMissing, TimePassed
+from relaunch.core.lifecycle.explanation import explain
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum, decision_metrics
 from relaunch.core.lifecycle.table import decide
+from relaunch.core.lifecycle.unconfirmed_stops import why_not_given_up
 
 MINUTE = timedelta(minutes=1)
 A_DAY = 24 * 60 + 2
@@ -190,3 +193,77 @@ def test_a_neighbour_is_told_why_it_leaves_and_until_when():
         job.reason
         == f"a stop that the host does not confirm, to be left by {warned.ends_at:%H:%M} UTC, for {INSTANCE_ID}"
     )
+
+
+def on_lost_node(kind: IntentKind | None = None, **definition) -> Job:
+    """A job on ACK whose pod is to be deleted on a node that is out of reach."""
+    job = stopping(kind, instance_id=None, node="node-1")
+    workload = KubernetesWorkload("image:v1")
+    usual = {"target": Target.ACK, "kubernetes": workload, "deadline": None, "checkpoint_uri": "s3://acme/"}
+    return replace(job, definition=make_definition(**usual | definition))
+
+
+def give_up(job: Job, minutes: float) -> Decision:
+    return decide(job, TaskGivenUp("taken for lost by ada"), NOW + minutes * MINUTE, StackLimits())
+
+
+def test_a_pod_on_a_node_that_is_out_of_reach_is_waited_for_and_explained():
+    job = on_lost_node()
+    node, command = explain(job, NOW + 30 * MINUTE).advice
+
+    assert wake(job, A_DAY - 1).job.state is JobState.STOPPING
+    assert node.startswith("node-1 does not confirm the stop of its pod since")
+    assert command.startswith(f"`relaunch lost {job.job_id}`")
+    assert explain(job, NOW + 5 * MINUTE).advice == ()
+
+
+@pytest.mark.parametrize(
+    ("job", "state"),
+    [
+        (on_lost_node(IntentKind.CANCEL), JobState.CANCELLED),
+        (replace(on_lost_node(), cancel_requested="enough"), JobState.CANCELLED),
+        (on_lost_node(IntentKind.TIME_OUT), JobState.TIMED_OUT),
+        (on_lost_node(deadline=30 * MINUTE), JobState.TIMED_OUT),
+    ],
+)
+def test_a_job_that_is_over_anyway_ends_after_an_hour_though_its_pod_may_live_on(job, state):
+    ended = wake(job, 62)
+
+    assert wake(job, 61).job.state is JobState.STOPPING
+    assert (ended.job.state, ended.job.has_slot) == (state, False)
+    assert "may live on, and cost, on node-1" in ended.job.reason
+    assert MetricDatum(Metric.STOPS_UNCONFIRMED) in metrics_of(job, ended)
+
+
+@pytest.mark.parametrize(
+    ("kind", "cancel", "state", "stop"),
+    [
+        (None, "", JobState.WAITING, StopKind.HOST_LOST),
+        (IntentKind.INTERRUPTION, "", JobState.WAITING, StopKind.INTERRUPTION),
+        (None, "enough", JobState.CANCELLED, StopKind.HOST_LOST),
+        (IntentKind.TIME_OUT, "", JobState.TIMED_OUT, StopKind.TIME_OUT),
+    ],
+)
+def test_a_pod_that_is_given_up_lets_its_job_go_on_or_end(kind, cancel, state, stop):
+    job = replace(on_lost_node(kind), cancel_requested=cancel)
+
+    given_up = give_up(job, 12).job
+
+    assert (given_up.state, given_up.current_attempt.stop.kind) == (state, stop)
+    assert given_up.current_attempt.is_number_used
+    assert given_up.pending[0] == StopTask(job.current_attempt.task_id, "Relaunch: taken for lost by ada")
+    assert "taken for lost by ada" in give_up(job, 12).timeline[0].detail or cancel
+
+
+@pytest.mark.parametrize(
+    ("job", "minutes", "why"),
+    [
+        (on_lost_node(), 11, "its node may confirm the stop until"),
+        (on_lost_node(checkpoint_uri=None), 60, "the definition has no `checkpoint`"),
+        (stopping(None), 60, "its task is on an EC2 instance"),
+        (replace(on_lost_node(), state=JobState.RUNNING), 60, "its task is not stopping"),
+    ],
+)
+def test_nothing_else_is_given_up(job, minutes, why):
+    assert why_not_given_up(job, NOW + minutes * MINUTE).startswith(why)
+    assert give_up(job, minutes).is_ignored

@@ -216,7 +216,7 @@ ENDS: dict[str, tuple[Job, JobEvent, timedelta, JobState]] = {
             wake_at=NOW,
         ),
         TimePassed(),
-        2 * DAY + 10 * MINUTE,
+        DAY + HOUR + 10 * MINUTE,
         JobState.FAILED,
     ),
 }

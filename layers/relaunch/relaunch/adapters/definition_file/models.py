@@ -36,6 +36,7 @@ from relaunch.core.definitions.accelerator import (
     NeuronPurpose,
     NeuronRequirement,
     PurchasePolicy,
+    usual_purchase,
 )
 from relaunch.core.definitions.definition import InputRule, JobDefinition, RetryRules
 from relaunch.core.definitions.durations import write_duration
@@ -263,7 +264,7 @@ class JobModel(
         "reserved-then-on-demand",
         "reserved-then-spot-then-on-demand",
     ] = "spot-then-on-demand"
-    """How machines may be bought."""
+    """How machines may be bought; on acs `on-demand` by default."""
     checkpoint: CheckpointUri | None = None
     """Where the training leaves checkpoints; without it each attempt starts over."""
     max_runtime: Duration = DEFAULT_MAX_RUNTIME
@@ -364,6 +365,7 @@ class JobModel(
 
     def to_core(self, name: str) -> JobDefinition:
         """Return the core type with this name."""
+        usual = usual_purchase(self.target)
         return JobDefinition(
             name=name,
             task_definition=self.task_definition,
@@ -374,7 +376,7 @@ class JobModel(
             command=tuple(self.command),
             environment=dict(self.environment),
             disk_gib=self.disk,
-            purchase=PurchasePolicy(self.purchase),
+            purchase=PurchasePolicy(self.purchase) if "purchase" in self.model_fields_set else usual,
             checkpoint_uri=self.checkpoint,
             estimated_duration=self.estimated_duration.duration if self.estimated_duration else None,
             estimated_on=self.estimated_duration.measured_on if self.estimated_duration else None,

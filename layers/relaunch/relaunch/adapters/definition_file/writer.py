@@ -11,7 +11,13 @@ import yaml
 
 from relaunch.adapters.core_schema import CORE_SCHEMA_RESOLVERS
 from relaunch.adapters.definition_file.notices import write_routes
-from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, MeasuredOn, NeuronRequirement
+from relaunch.core.definitions.accelerator import (
+    AcceleratorRequirement,
+    GpuRequirement,
+    MeasuredOn,
+    NeuronRequirement,
+    usual_purchase,
+)
 from relaunch.core.definitions.concurrency import Concurrency
 from relaunch.core.definitions.definition import (
     EventBridgeTrigger,
@@ -88,6 +94,7 @@ def written_keys(definition: JobDefinition) -> dict[str, Any]:
             "max_price_usd_per_hour": ("max_price_per_hour", float),
             "target": ("target", str),
         },
+        purchase=usual_purchase(definition.target),
     )
     if definition.estimated_duration is not None and definition.estimated_on is not None:
         written["estimated_duration"] = _measured(definition.estimated_duration, definition.estimated_on)
@@ -95,11 +102,11 @@ def written_keys(definition: JobDefinition) -> dict[str, Any]:
     return {key: value for key, value in written.items() if key != "task_definition" or value}
 
 
-def _given(value: Any, keys: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
-    """Return the fields of a dataclass by their keys in a file, without those that have their defaults."""
+def _given(value: Any, keys: Mapping[str, tuple[str, Any]], **others: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass by their keys in a file, without those that have their defaults, or `others`."""
     defaults = {
         each.name: each.default_factory() if callable(each.default_factory) else each.default for each in fields(value)
-    }
+    } | others
     return {
         key: write(getattr(value, name))
         for name, (key, write) in keys.items()

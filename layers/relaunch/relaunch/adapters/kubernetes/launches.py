@@ -5,13 +5,13 @@ controllers ("Resource Quotas", "Admission Controllers", Kubernetes documentatio
 """
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from relaunch.adapters.kubernetes.api.errors import ApiRefusedError, TooManyRequestsError
 from relaunch.adapters.kubernetes.api.models import Job
 from relaunch.adapters.kubernetes.labels import REQUEST
+from relaunch.adapters.kubernetes.pod_refusals import DENIED_FOR_CONTENT
 from relaunch.core.launches.launch import (
     LaunchConflict,
     LaunchDeferred,
@@ -32,8 +32,6 @@ _FORBIDDEN = 403
 # Invalid as a Job, or refused by an admission webhook such as that of ACK (400, 403), whatever it is sent again with.
 _ABOUT_MANIFEST = frozenset({400, 413, 422})
 _WEBHOOK = "admission webhook"
-# Other admission controllers that deny a Job for what is in it (LimitRange, Pod Security).
-_DENIED_FOR_CONTENT = re.compile(r"denied the request|(?:maximum|minimum) \S+ usage per|violates PodSecurity")
 
 
 def check_limits(manifest: Mapping[str, Any]) -> tuple[str, ...]:
@@ -60,7 +58,7 @@ def outcome_of_error(error: PortError) -> LaunchOutcome:
     if status == _FORBIDDEN and _QUOTA in str(error):
         return LaunchDeferred(str(error))
     is_about_manifest = status in _ABOUT_MANIFEST or _WEBHOOK in str(error)
-    may_heal = isinstance(error, NotGrantedError) and not _DENIED_FOR_CONTENT.search(str(error))
+    may_heal = isinstance(error, NotGrantedError) and not DENIED_FOR_CONTENT.search(str(error))
     return LaunchRefused(str(error), is_about_manifest, may_heal=may_heal and not is_about_manifest)
 
 

@@ -9,9 +9,9 @@ same phase is not recognized.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from relaunch.adapters.kubernetes.api.models import ContainerStatus, Job, Metadata, Node, Pod
+from relaunch.adapters.kubernetes.api.models import Condition, ContainerStatus, Job, Metadata, Node, Pod
 from relaunch.adapters.kubernetes.image_ids import pullable_image
 from relaunch.adapters.kubernetes.labels import STOP_REASON, TASK, owner_of
 from relaunch.adapters.kubernetes.stop_reports import (
@@ -23,10 +23,23 @@ from relaunch.adapters.kubernetes.stop_reports import (
     observe_container,
     report_of_task,
 )
-from relaunch.core.launches.launch import ContainerObservation, NodeObservation, StopReport, TaskObservation, TaskPhase
+from relaunch.core.launches.launch import (
+    ContainerObservation,
+    NodeObservation,
+    ReportedCause,
+    StopReport,
+    TaskObservation,
+    TaskPhase,
+)
 from relaunch.core.launches.launch import Node as TargetNode
 
 _FINISHED = ("Complete", "Failed")
+# "Custom conditions of ACS pods": whether the virtual node that a pod was placed on has an instance for it.
+_INSTANCE_CREATED = "ContainerInstanceCreated"
+_OUT_OF_STOCK = frozenset({"NoStock", "StockExhaust", "StockClose"})
+TO_BE_RELEASED = ("BestEffortToBeReleased", "SpotToBeReleased")
+"""The reasons of events and conditions of pods on preemptible capacity, minutes before it is released: of ACS
+("Overview of BestEffort computing", five minutes) and of ECI ("Run Jobs using spot ECI instances", three)."""
 _TERMINAL = frozenset({"Succeeded", "Failed"})
 _PHASES = tuple(TaskPhase)
 _EPOCH_YEAR = 1970
@@ -35,10 +48,13 @@ _INSTANCE_TYPE = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instan
 _ZONE = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
 
 
-def observe_task(job: Job | None, pods: Sequence[Pod], warned_at: datetime | None = None) -> TaskObservation:
+def observe_task(
+    job: Job | None, pods: Sequence[Pod], warned_at: datetime | None = None, refusal: StopReport | None = None
+) -> TaskObservation:
     """Return the state of a task by its Job, None if it is deleted, and its pods; one of them is there.
 
     `warned_at` is when an event announced that its capacity is taken away; a condition of the pod may say so too.
+    `refusal` is why the Job could not make a pod, by an event; it counts as long as there is none.
 
     The pods must have been read after the Job: a Job that has finished makes no pod any more, so that without a live
     one then the task has stopped.
@@ -49,6 +65,11 @@ def observe_task(job: Job | None, pods: Sequence[Pod], warned_at: datetime | Non
     metadata = _metadata(job, pod)
     statuses = pod.status.container_statuses if pod else ()
     started_at = min(filter(None, map(_started_at, statuses)), default=None)
+    without_instance = _without_instance(pod)
+    refused = refusal if refusal is not None and phase is TaskPhase.PENDING and pod is None else StopReport()
+    if without_instance is not None and without_instance.reason in _OUT_OF_STOCK:
+        said = _join(without_instance.reason, without_instance.message)
+        refused = StopReport(said, frozenset({ReportedCause.NO_CAPACITY}))
     return TaskObservation(
         task_id=job.metadata.name if job else metadata.labels.get(TASK, ""),
         owner=owner_of(metadata.annotations),
@@ -56,14 +77,14 @@ def observe_task(job: Job | None, pods: Sequence[Pod], warned_at: datetime | Non
         version=(_PHASES.index(phase) + 1) * _VERSIONS_PER_PHASE + _resource_version(job, *pods),
         status=_status(job, pod, phase),
         stop_code=_stop_code(job) if phase.is_ending else "",
-        report=report_of_task(job, pod) if phase.is_ending else StopReport(),
+        report=report_of_task(job, pod) if phase.is_ending else refused,
         containers=_containers(job, pod),
-        node=(pod.spec.node_name or None) if pod else None,
+        node=(pod.spec.node_name or None) if pod and without_instance is None else None,
         created_at=metadata.creation_timestamp,
         started_at=started_at,
         stopped_at=_stopped_at(job, statuses) if phase is TaskPhase.STOPPED else None,
-        waiting_for=explain_wait(pod),
-        warned_at=warned_at or _disrupted_at(pod),
+        waiting_for=explain_wait(pod) or refused.text,
+        warned_at=warned_at or _taken_away_at(job, pod),
         may_have_run=phase is TaskPhase.STOPPED and started_at is None and _may_have_run(pod),
     )
 
@@ -124,13 +145,35 @@ def explain_wait(pod: Pod | None) -> str:
     scheduled = next((each for each in pod.status.conditions if each.type == "PodScheduled"), None)
     if scheduled is not None and scheduled.status == "False" and not pod.spec.node_name:
         return _join(scheduled.reason, scheduled.message)
+    if (lacking := _without_instance(pod)) is not None and lacking.reason != "Creating":
+        return _join(lacking.reason, lacking.message)
     waiting = [each.state.waiting for each in pod.status.container_statuses if each.state.waiting is not None]
     return "; ".join(_join(each.reason, each.message) for each in waiting)
 
 
-def _disrupted_at(pod: Pod | None) -> datetime | None:
-    disruption = find_condition(pod.status.conditions, DISRUPTION_TARGET) if pod else None
-    return disruption.last_transition_time if disruption else None
+def _without_instance(pod: Pod | None) -> Condition | None:
+    """Return the condition of a pod whose virtual node has no instance for it; None for any other pod."""
+    if pod is None or pod.status.phase != "Pending":
+        return None
+    conditions = (each for each in pod.status.conditions if each.type == _INSTANCE_CREATED)
+    return next((each for each in conditions if each.status == "False"), None)
+
+
+def _taken_away_at(job: Job | None, pod: Pod | None) -> datetime | None:
+    """Return when others began to take the pod away, or announced it; None if they do not.
+
+    Who deletes a pod leaves no condition of it, and the pod itself is gone when the end of its program is seen.
+    """
+    if pod is None:
+        return None
+    announced = (each for each in pod.status.conditions if each.reason in TO_BE_RELEASED)
+    condition = find_condition(pod.status.conditions, DISRUPTION_TARGET) or next(announced, None)
+    if condition is not None:
+        return condition.last_transition_time
+    deleted_by = pod.metadata.deletion_timestamp
+    if deleted_by is None or job is None or is_stop_called(job):
+        return None
+    return deleted_by - timedelta(seconds=pod.metadata.deletion_grace_period_seconds or 0)
 
 
 def _resource_version(*objects: Job | Pod | None) -> int:
@@ -194,6 +237,8 @@ def _may_have_run(pod: Pod | None) -> bool:
     if pod is None:
         return True
     statuses = pod.status.container_statuses
+    if _without_instance(pod) is not None:
+        return False
     return bool(pod.spec.node_name) and (not (statuses or is_rejected(pod)) or any(map(is_not_located, statuses)))
 
 

@@ -39,6 +39,8 @@ _POD_REASONS = {
     "NodeShutdown": ReportedCause.NODE_LOST,
     "Shutdown": ReportedCause.NODE_LOST,
     "Terminated": ReportedCause.NODE_LOST,
+    # Preemptible capacity of ECI ("Create a preemptible instance").
+    "BidFailed": ReportedCause.INTERRUPTED,
 }
 # The kubelet rejects a pod that does not fit: OutOfcpu, OutOfmemory, OutOfnvidia.com/gpu. After a restart of the node
 # or of the kubelet it decides anew on those that ran there, and on those that had succeeded.

@@ -21,7 +21,14 @@ from relaunch.adapters.kubernetes.labels import (
 )
 from relaunch.adapters.kubernetes.launches import check_limits, outcome_of_error, outcome_of_existing
 from relaunch.adapters.kubernetes.manifest import manifest_builder
-from relaunch.adapters.kubernetes.observation import is_ending, is_stop_called, observe_node, observe_task
+from relaunch.adapters.kubernetes.observation import (
+    TO_BE_RELEASED,
+    is_ending,
+    is_stop_called,
+    observe_node,
+    observe_task,
+)
+from relaunch.adapters.kubernetes.pod_refusals import FAILED_CREATE, report_refusal
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.kubernetes.acs import BEST_EFFORT, COMPUTE_QOS
@@ -30,6 +37,7 @@ from relaunch.core.launches.launch import (
     LaunchRequest,
     LaunchUncertain,
     NodeObservation,
+    StopReport,
     TaskObservation,
     TaskPlaced,
 )
@@ -39,9 +47,6 @@ from relaunch.ports import PermanentError, PortError
 
 # A name has up to 63 characters, and proxies take addresses of 8 KiB.
 _NAMES_PER_REQUEST = 50
-# The event of a pod on preemptible capacity of ECI, minutes before it is released ("Run Jobs using spot ECI instances",
-# Container Service for Kubernetes). That of ACS is documented without its reason.
-_SPOT_WARNING = "SpotToBeReleased"
 # The Job controller deletes the pods of a Job that is older than this. That of old servers (1.20) waits for ever when
 # the deadline is set in the moment in which it begins with the Job, and looks again when another deadline is set.
 _DEADLINE_SECONDS = 1
@@ -199,8 +204,26 @@ class KubernetesTarget:
         pods_of = _by_task(pods)
         known = {job.metadata.name: job for job in jobs}
         warned = self._find_warnings(pods)
+        refused = self._find_refusals([job for name, job in known.items() if name not in pods_of])
         names = dict.fromkeys((*known, *pods_of))
-        return [observe_task(known.get(name), pods_of.get(name, ()), warned.get(name)) for name in names]
+        return [
+            observe_task(known.get(name), pods_of.get(name, ()), warned.get(name), refused.get(name)) for name in names
+        ]
+
+    def _find_refusals(self, jobs: Iterable[Job]) -> Mapping[str, StopReport]:
+        """Return the latest words of the events that say why Jobs have no pod, by the names of the Jobs.
+
+        Those that cannot be read are not waited for: the task is looked at again soon.
+        """
+        names = {job.metadata.uid: job.metadata.name for job in jobs if not is_stop_called(job)}
+        if not names:
+            return {}
+        try:
+            events = self._cluster.list_events(reason=FAILED_CREATE)
+        except PortError:
+            return {}
+        uids = [(each.involved_object.uid, each.message) for each in events if each.involved_object.uid in names]
+        return {names[uid]: report_refusal(names[uid], message) for uid, message in uids}
 
     def _find_warnings(self, pods: Iterable[Pod]) -> Mapping[str, datetime]:
         """Return the tasks on preemptible capacity that is going to be taken away, with when that was announced.
@@ -211,11 +234,12 @@ class KubernetesTarget:
         if not preemptible:
             return {}
         try:
-            events = self._cluster.list_events(reason=_SPOT_WARNING)
+            events = [each for reason in TO_BE_RELEASED for each in self._cluster.list_events(reason=reason)]
         except PortError:
             return {}
-        warned = {preemptible.get(each.involved_object.uid): each.at for each in reversed(events)}
-        return {name: at for name, at in warned.items() if name is not None and at is not None}
+        known = ((preemptible.get(each.involved_object.uid), each.at) for each in events)
+        announced = sorted((at, name) for name, at in known if name is not None and at is not None)
+        return {name: at for at, name in reversed(announced)}
 
 
 def kubernetes_target(cluster: Cluster, kind: Target, stack: str) -> KubernetesTarget:
@@ -241,7 +265,7 @@ def _by_task(pods: Iterable[Pod]) -> dict[str, list[Pod]]:
 
 
 def _is_preemptible(pod: Pod) -> bool:
-    return pod.metadata.labels.get(COMPUTE_QOS) == BEST_EFFORT and pod.status.phase == "Running"
+    return pod.metadata.labels.get(COMPUTE_QOS) == BEST_EFFORT and pod.status.phase != "Pending"
 
 
 def _task_of(pod: Pod) -> str:

@@ -3,6 +3,7 @@
 import re
 from enum import StrEnum
 
+from relaunch.core.definitions.targets import Target
 from relaunch.core.records import dataclass
 
 
@@ -32,6 +33,16 @@ class PurchasePolicy(StrEnum):
     def options(self) -> frozenset[PurchaseOption]:
         """Return the purchase options this policy allows."""
         return frozenset(map(PurchaseOption, self.value.split("-then-")))
+
+
+def usual_purchase(target: Target) -> PurchasePolicy:
+    """Return the policy of a definition that names none: a pod is preemptible only if somebody asks for it.
+
+    ACS's own manifests are pay-as-you-go, and a job that is taken from them is what they say.
+    """
+    if target.capabilities.runs_pods and target.capabilities.has_spot:
+        return PurchasePolicy.ON_DEMAND
+    return PurchasePolicy.SPOT_THEN_ON_DEMAND
 
 
 class Isolation(StrEnum):

@@ -1,6 +1,7 @@
 """The targets, and what each can do: whoever depends on that asks for it, and never for a name."""
 
 from dataclasses import replace
+from datetime import timedelta
 from enum import StrEnum
 from typing import assert_never
 
@@ -19,7 +20,8 @@ class Capabilities:
     otherwise it is asked every minute. `describes_by_listing`: what describes one task lists all of them.
     `keeps_pending_tasks`: a task that finds no node waits in the cluster for as long as it is left there.
     `reads_oss`: a task can have its checkpoints in Alibaba Cloud OSS. `has_compute_classes`: a job chooses the compute
-    class of its GPUs. `takes_gpu_driver`: a job chooses the version of its GPU driver.
+    class of its GPUs. `takes_gpu_driver`: a job chooses the version of its GPU driver. `notice_window`: the end of a
+    task within this time after a warning is attributed to it.
     """
 
     takes_task_definition: bool
@@ -33,6 +35,7 @@ class Capabilities:
     reads_oss: bool
     has_compute_classes: bool
     takes_gpu_driver: bool
+    notice_window: timedelta
 
 
 _ECS = Capabilities(
@@ -47,6 +50,8 @@ _ECS = Capabilities(
     reads_oss=False,
     has_compute_classes=False,
     takes_gpu_driver=False,
+    # Two minutes ahead.
+    notice_window=timedelta(minutes=3),
 )
 _ACK = Capabilities(
     takes_task_definition=False,
@@ -61,6 +66,8 @@ _ACK = Capabilities(
     reads_oss=True,
     has_compute_classes=False,
     takes_gpu_driver=False,
+    # ACS announces it five minutes ahead ("Overview of BestEffort computing"), and a pod then has its grace period.
+    notice_window=timedelta(minutes=10),
 )
 # Spot is its quality of service `best-effort`.
 _ACS = replace(_ACK, has_spot=True, has_compute_classes=True, takes_gpu_driver=True)

@@ -103,6 +103,8 @@ class IntentKind(StrEnum):
     TIME_OUT = "time-out"
     PLACEMENT_WITHDRAWN = "placement-withdrawn"
     START_WITHDRAWN = "start-withdrawn"
+    START_REFUSED = "start-refused"  # the target does not start what it has taken before somebody grants something
+    STARTS_NOWHERE = "starts-nowhere"  # the target will never start what it has taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +206,8 @@ class Attempt:
     """When EC2 reported that the instance shuts down."""
     missing: tuple[datetime, datetime] | None = None
     """When the target first and last did not know the task, if it did not know it at any look between them."""
+    refused_since: datetime | None = None
+    """Since when the target, which has taken the task, is known to refuse its start; None if it does not."""
     handover: Handover | None = None
     """Set if it trains on until the next machine is ready."""
     ended_first: str = ""

@@ -63,6 +63,7 @@ class RefusedCall(StrEnum):
     CHECKPOINT = "checkpoint"  # the reading of its checkpoints
     USEFUL_MACHINE = "useful-machine"  # none: machines are launched, and its task can be placed on none of them
     START = "start"  # what the start of its task calls: the image, its secrets and its logs
+    POD = "pod"  # the creation of its pod by the Job that Kubernetes has taken
 
 
 @dataclass(frozen=True, slots=True)

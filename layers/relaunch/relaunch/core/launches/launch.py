@@ -254,12 +254,12 @@ class TaskObservation:
     `task_id` is the name of the task in the target, and `node` that of its node. `owner` is None for a task that is not
     of Relaunch, `service` the one of the target that runs it, empty for none. `status` is the target's own word for the
     phase, for people. Of two observations the one with the higher `version` is newer. `pulled` is when the pull of its
-    images began and ended, None if the target does not tell both. `report` tells why the task
-    stopped, or is stopping; `stop_code` is the target's code for it, for people. `containers` are by name;
-    `containers_ended_at` may be minutes before `stopped_at`, None if the target does not tell it. `waiting_for` is why
-    it does not run yet, as the target says it. `warned_at` is when the target announced that it takes the capacity of
-    the task away; None if it did not, or such warnings come otherwise. `may_have_run`: it has stopped, and the target
-    tells neither when it started nor that it did not.
+    images began and ended, None if the target does not tell both. `report` tells why the task stopped, is stopping, or
+    while it has no node is refused its start (START_REFUSED, STARTS_NOWHERE); `stop_code` is the target's code for it,
+    for people. `containers` are by name; `containers_ended_at` may be minutes before `stopped_at`, None if the target
+    does not tell it. `waiting_for` is why it does not run yet, as the target says it. `warned_at` is when the target
+    announced that it takes the capacity of the task away; None if it did not, or such warnings come otherwise.
+    `may_have_run`: it has stopped, and the target tells neither when it started nor that it did not.
     """
 
     task_id: str

@@ -286,6 +286,13 @@ class CancelAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskGivenUp:
+    """Somebody says that the task, whose stop nothing confirms, is to be taken for lost; `reason` names who."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class TimePassed:
     """The job's `wake_at` is reached.
 
@@ -324,5 +331,6 @@ JobEvent = (
     | HostWarned
     | HostEnded
     | CancelAsked
+    | TaskGivenUp
     | TimePassed
 )

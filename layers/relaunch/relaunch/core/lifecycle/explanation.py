@@ -11,9 +11,12 @@ from relaunch.core.jobs.progress import describe_lack_of_progress
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.market_choice import describe_run_on_spot, is_in_market
 from relaunch.core.lifecycle.moves import may_move
+from relaunch.core.lifecycle.refusal_waits import what_lets_pods_in
 from relaunch.core.lifecycle.restart_policy import describe_stop, next_time_limit
 from relaunch.core.lifecycle.stalls import describe_stall
+from relaunch.core.lifecycle.unconfirmed_stops import describe_unconfirmed
 from relaunch.core.lifecycle.wait_explanation import Explanation, explain_waiting, why_there
+from relaunch.core.lifecycle.withdrawals import REFUSED_FOR
 from relaunch.core.market.policies import LEAVE_ON_DEMAND
 from relaunch.core.revisions.images import NOT_IN_ECR
 
@@ -53,7 +56,7 @@ def _explain_open(job: Job, now: datetime) -> Explanation:
         return _explain_launching(job)
     if job.state is JobState.RUNNING:
         return _explain_running(job, now)
-    return _explain_stopping(job)
+    return replace(_explain_stopping(job), advice=describe_unconfirmed(job, now))
 
 
 def _explain_launching(job: Job) -> Explanation:
@@ -107,14 +110,17 @@ def _explain_handover(job: Job, handover: Handover, now: datetime) -> Explanatio
 def _explain_pod(job: Job, start: str) -> Explanation:
     """Explain what a pod waits for, in the words of the scheduler or the kubelet where they said some."""
     why = f": {job.reason}" if job.reason else ""
+    requested_at = job.current_attempt.placement.requested_at
+    if (refused_since := job.current_attempt.refused_since) is not None:
+        leaves_at = refused_since + REFUSED_FOR
+        next_step = f"refused until {leaves_at:%H:%M} UTC, it leaves its slot to others and is launched again later"
+        return Explanation(f"{start}{why}", requested_at, next_step, job.wake_at, what_lets_pods_in(job.reason))
     advice = (
         ()
         if job.current_attempt.node
         else ("a node with room: `kubectl describe nodes` shows what is allocated, and the pool may be scaled out",)
     )
-    return Explanation(
-        f"{start}{why}", job.current_attempt.placement.requested_at, "it is looked at again", job.wake_at, advice
-    )
+    return Explanation(f"{start}{why}", requested_at, "it is looked at again", job.wake_at, advice)
 
 
 def _explain_running(job: Job, now: datetime) -> Explanation:
@@ -177,6 +183,8 @@ def _explain_stopping(job: Job) -> Explanation:
         IntentKind.BUDGET: f"it waits until its budget has room, and {_resumption(job)}",
         IntentKind.PLACEMENT_WITHDRAWN: "another offering is tried",
         IntentKind.START_WITHDRAWN: "after a pause another machine is tried",
+        IntentKind.START_REFUSED: "it waits without a slot until that is granted, and is tried again",
+        IntentKind.STARTS_NOWHERE: "the job fails",
         IntentKind.CANCEL: "the job ends CANCELLED",
         IntentKind.TIME_OUT: "the job ends TIMED_OUT",
     }[kind]
@@ -210,7 +218,9 @@ def _explain_end(job: Job) -> Explanation:
     elif job.state is JobState.FAILED and stop is None and NOT_IN_ECR in job.reason:
         advice = (_PUSH.format(job_id=job.job_id),)
     elif job.state is JobState.FAILED:
-        advice = (_END_ADVICE.get(stop.kind if stop else None, f"`relaunch logs {job.job_id}` shows what it wrote"),)
+        is_of_pod = job.definition.target.capabilities.runs_pods and stop is not None and stop.kind in _NEVER_STARTED
+        kind = stop.kind if stop is not None and not is_of_pod else None
+        advice = (_END_ADVICE.get(kind, f"`relaunch logs {job.job_id}` shows what it wrote"),)
     elif job.state is JobState.TIMED_OUT:
         advice = (
             "raise max_runtime or deadline in the definition; `relaunch explain --full` shows where the time went",
@@ -225,6 +235,7 @@ def _made_no_progress(job: Job) -> bool:
 
 _PUSH = "push the image first, by the workflow that builds it or `docker push`; then `relaunch retry {job_id}`"
 
+_NEVER_STARTED = frozenset({StopKind.STARTS_NOWHERE, StopKind.START_REFUSED})
 _END_ADVICE: Mapping[StopKind | None, str] = {
     None: "correct what the reason names, then `relaunch retry`",
     StopKind.OUT_OF_MEMORY: "give the container more memory in the task definition, or the training smaller batches",

@@ -7,7 +7,6 @@ import zlib
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.durations import write_duration
 from relaunch.core.jobs.attempt import Attempt, IntentKind, Placement, PlacementState, StopIntent
 from relaunch.core.jobs.effects import Effect, RequestLaunch
@@ -34,7 +33,6 @@ from relaunch.core.lifecycle.decision import (
     set_next_check,
     stop_effects,
     wait_for_launch,
-    watch_closely,
 )
 from relaunch.core.lifecycle.events import (
     CancelAsked,
@@ -44,14 +42,14 @@ from relaunch.core.lifecycle.events import (
     PlacementExpired,
     TimePassed,
 )
-from relaunch.core.lifecycle.long_waits import look_or_tell, where_it_resumes
+from relaunch.core.lifecycle.long_waits import where_it_resumes
 from relaunch.core.lifecycle.machine_waits import admits_next, next_machine, wait_for_agent, waits_for_agent
 from relaunch.core.lifecycle.market_choice import with_market_reason
 from relaunch.core.lifecycle.refusal_waits import next_try, wait_limit, wait_until_granted, with_refusal
 from relaunch.core.lifecycle.restart_policy import out_of_time, useless_for_all
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
 from relaunch.core.lifecycle.stopping import avoid, stop_with_intent, with_task
-from relaunch.core.lifecycle.unconfirmed_stops import is_host_gone, lose_host
+from relaunch.core.lifecycle.withdrawals import start_deadline
 from relaunch.core.selection.neuron_devices import NeuronClaim
 from relaunch.core.selection.speeds import name_alone
 
@@ -66,8 +64,6 @@ _UNCERTAIN_DELAY_SECONDS = 5
 # The delay of a repeated launch grows: SQS may deliver a message twice, each copy repeats the launch, and at a constant
 # rate their number would double every few minutes during an outage.
 _LONGEST_REPEAT_DELAY_SECONDS = 300
-START_TIMEOUT = timedelta(minutes=30)
-"""How long a task may take to start on its container instance: pulling the image of a training takes minutes."""
 # An attempt is one item under 4 KB.
 _KEPT_PLACEMENTS = 8
 # How many Neuron devices an attempt tries before the offering counts as full.
@@ -270,14 +266,6 @@ def _with_stops(decision: Decision, task_ids: tuple[str, ...]) -> Decision:
     return replace(decision, job=replace(decision.job, pending=(*decision.job.pending, *effects)))
 
 
-def start_deadline(attempt: Attempt, limits: StackLimits) -> datetime:
-    """Return when a task that has not started is withdrawn: later once it has a container instance."""
-    placed_at = attempt.placement.placed_at or attempt.placement.requested_at
-    if attempt.node is not None:
-        return placed_at + START_TIMEOUT
-    return placed_at + limits.provisioning_deadline(is_managed=attempt.placement.is_managed)
-
-
 def _send_again(job: Job, reason: str, now: datetime, *, event: str, delay_seconds: int) -> Decision:
     if job.wake_at is not None and job.wake_at - LAUNCH_TIMEOUT > now + CLOCK_SKEW:
         # SQS delivers a request twice, and each copy sends the placement: if each asked for a request of its own, their
@@ -361,40 +349,3 @@ def wake_pending(job: Job, _event: TimePassed, now: datetime, _limits: StackLimi
     """Request that the pending placement is sent again."""
     detail = "the placement try has no task yet"
     return _send_again(job, detail, now, event="launch requested", delay_seconds=0)
-
-
-def wake_placed(job: Job, event: TimePassed, now: datetime, limits: StackLimits) -> Decision:
-    """Withdraw a task that has not started before its deadline, and try another offering.
-
-    One without a machine is withdrawn when the job has waited for too long in all: the stop ends the job then.
-    """
-    if is_host_gone(job, event, now):
-        return lose_host(job, now)
-    verdict = out_of_time(job, now)
-    if verdict is not None and verdict.state is JobState.TIMED_OUT:
-        return stop_with_intent(job, StopIntent(IntentKind.TIME_OUT, now, verdict.reason), now, event="out of time")
-    attempt = job.current_attempt
-    # With a container instance capacity is not the cause, but that instance, or the image.
-    has_machine = attempt.node is not None
-    is_over = verdict is not None and not has_machine
-    deadline = start_deadline(attempt, limits)
-    if now < deadline and not is_over:
-        return set_next_check(job, watch_closely(job, deadline, now))
-    if _keeps_its_place(job) and not is_over:
-        return look_or_tell(job, now, set_next_check(job, now + LAUNCH_TIMEOUT))
-    placed_at = attempt.placement.placed_at or attempt.placement.requested_at
-    waited = timedelta(seconds=int((now - placed_at).total_seconds())) if is_over else deadline - placed_at
-    reason = f"not started within {waited}; the cluster says {attempt.task_status or 'nothing'}"
-    kind = IntentKind.START_WITHDRAWN if has_machine else IntentKind.PLACEMENT_WITHDRAWN
-    return stop_with_intent(job, StopIntent(kind, now, reason), now, event="start deadline")
-
-
-def _keeps_its_place(job: Job) -> bool:
-    """Return whether a task without a node stays where it waits: the target keeps it, and there is no other offering.
-
-    ECS gives such a task up by itself, and a capacity provider has others beside it.
-    """
-    attempt = job.current_attempt
-    definition = job.definition
-    has_other = attempt.placement.offering.purchase is PurchaseOption.SPOT and len(definition.purchase.options) > 1
-    return definition.target.capabilities.keeps_pending_tasks and attempt.node is None and not has_other

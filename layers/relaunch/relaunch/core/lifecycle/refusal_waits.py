@@ -205,6 +205,22 @@ _SAME_ON_ALL = (
     "driver (`relaunch amis`), the disk (MachineDiskGiB or `disk`), the task definition, and the way to the registry"
 )
 _POD = "`kubectl describe pod` says why it does not start: its imagePullSecrets, secrets, volumes, or the nodes' driver"
+_PODS_LET_IN = (
+    (
+        r"exceeded quota: (?P<name>[^,\s]+)",
+        "raise the ResourceQuota {name}, or wait until others in the namespace end: `kubectl describe resourcequota` "
+        "shows who uses it",
+    ),
+    (
+        r'serviceaccount "(?P<name>[^"]+)" not found',
+        "`kubectl create serviceaccount {name}` in the namespace, or name another one in `kubernetes.service_account`",
+    ),
+    (r"no PriorityClass with name (?P<name>\S+)", "create the PriorityClass {name}"),
+    (r'failed calling webhook "(?P<name>[^"]+)"', "the webhook {name} does not answer: see to it"),
+)
+_PODS_REFUSED = (
+    "`kubectl describe job` has the cluster's words: the namespace refuses the pod of the Job, which it took"
+)
 _AT_ONCE = (
     "it goes on by its next probe, or that of another job with its task definition; once it is mended, `relaunch "
     "cancel` and `relaunch retry` try at once, unless several of its machines were of no use in the last hours"
@@ -221,9 +237,17 @@ _START_WORDS = (
 
 def what_to_look_at(job: Job, reason: str) -> tuple[str, ...]:
     """Return what somebody can do about what was refused last, by its words, or about machines of no use."""
+    if _latest_call(job) is RefusedCall.POD:
+        return what_lets_pods_in(reason)
     if _latest_call(job) is RefusedCall.START:
         return (*((_POD,) if job.definition.target.capabilities.runs_pods else _about_start(reason)), _AT_ONCE)
     return (*_USELESS_MACHINES, _DOCTOR) if lacks_useful_machine(job) else what_to_grant(reason)
+
+
+def what_lets_pods_in(reason: str) -> tuple[str, ...]:
+    """Return what somebody can do about a pod that the cluster refuses, by its words."""
+    found = ((re.search(words, reason), advice) for words, advice in _PODS_LET_IN)
+    return (*(advice.format(name=match["name"]) for match, advice in found if match), _PODS_REFUSED)
 
 
 def _about_start(reason: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from relaunch.core.jobs.effects import LookForWarning, RequestLaunch
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
-from relaunch.core.launches.launch import TaskObservation, TaskPhase
+from relaunch.core.launches.launch import ReportedCause, TaskObservation, TaskPhase
 from relaunch.core.lifecycle.decision import CLOSE_LOOK, Decision, ignore, move, set_next_check, watch_closely
 from relaunch.core.lifecycle.events import (
     CancelAsked,
@@ -22,7 +22,6 @@ from relaunch.core.lifecycle.events import (
     TaskSeen,
     TimePassed,
 )
-from relaunch.core.lifecycle.launching import start_deadline
 from relaunch.core.lifecycle.machine_waits import needs_next_machine
 from relaunch.core.lifecycle.moves import (
     is_last_moment,
@@ -48,6 +47,7 @@ from relaunch.core.lifecycle.stopping import (
 )
 from relaunch.core.lifecycle.unconfirmed_stops import is_host_gone, lose_host
 from relaunch.core.lifecycle.verdicts import wake_of
+from relaunch.core.lifecycle.withdrawals import start_deadline
 from relaunch.core.offerings.spot_runs import Observed
 
 # A task that ECS does not know is lost only if ECS still does not know it after this time: the API is eventually
@@ -55,6 +55,8 @@ from relaunch.core.offerings.spot_runs import Observed
 MISSING_GRACE = timedelta(minutes=5)
 # How long nobody may have looked: a target that knew the task meanwhile would go unnoticed.
 LONGEST_UNWATCHED = timedelta(minutes=5)
+# How a target reports that it does not start what it has taken.
+_START_REFUSED = frozenset({ReportedCause.START_REFUSED})
 UNKNOWN_TASK = "the cluster does not know the task any more"
 """The reason of a stop whose time is not known."""
 _WARNING = "interruption warning"
@@ -95,8 +97,11 @@ def _live(job: Job, seen: TaskObservation, now: datetime, limits: StackLimits) -
         return move(job, JobState.STOPPING, now, event="task stopping", detail=detail, wake_at=now + STOP_TIMEOUT)
     if seen.phase is TaskPhase.RUNNING or job.state is JobState.RUNNING:
         return _running(job, now)
-    wake_at = start_deadline(job.current_attempt, limits)
     job = replace(job, reason=seen.waiting_for)
+    if ReportedCause.STARTS_NOWHERE in seen.report.causes:
+        intent = StopIntent(IntentKind.STARTS_NOWHERE, now, seen.waiting_for)
+        return stop_with_intent(job, intent, now, event="start refused")
+    wake_at = start_deadline(job.current_attempt, limits)
     detail = _where(job) or seen.waiting_for
     return move(job, JobState.LAUNCHING, now, event=f"task {seen.status}", detail=detail, wake_at=wake_at)
 
@@ -118,6 +123,7 @@ def observed(job: Job, event: TaskSeen, now: datetime) -> Job:
         pulled=job.current_attempt.pulled or seen.pulled,
         program_ended_at=job.current_attempt.program_ended_at or seen.containers_ended_at,
         missing=None,
+        refused_since=(job.current_attempt.refused_since or now) if seen.report.causes & _START_REFUSED else None,
     )
     return with_first_ended(replace(job, attempt=attempt), seen)
 
@@ -138,9 +144,11 @@ def _located(job: Job, event: TaskSeen) -> Job:
     seen = event.observation
     node = event.node
     attempt = job.current_attempt
+    # The node of a pod that has no room for it is none yet.
+    has_none = ReportedCause.NO_CAPACITY in seen.report.causes and not seen.phase.is_ending
     located = replace(
         attempt,
-        node=seen.node or attempt.node,
+        node=None if has_none else seen.node or attempt.node,
         instance_id=node.instance_id if node else attempt.instance_id,
         zone=seen.zone or (node.zone if node else None) or attempt.zone,
     )

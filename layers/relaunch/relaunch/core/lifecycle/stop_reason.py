@@ -6,12 +6,13 @@ A target reports what it knows as causes (core.launches.launch.ReportedCause), s
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import Attempt, IntentKind, Stop, StopIntent, StopKind
 from relaunch.core.launches.launch import ContainerObservation, ReportedCause, StopReport, TaskObservation, TaskPhase
 from relaunch.core.records import dataclass
 
-NOTICE_WINDOW = timedelta(minutes=3)
-"""A stop within this time after a warning is attributed to it."""
+NOTICE_WINDOW = Target.ECS.capabilities.notice_window
+"""A stop within this time after a warning of EC2 is attributed to it."""
 
 NOTICE_LEAD = timedelta(seconds=10)
 """A training that polls the instance metadata may stop this long before the EC2 event arrives, and one on an instance
@@ -42,7 +43,7 @@ class _Facts:
     `at` is when the containers had ended: a task whose instance ends is taken down for minutes after that.
     `was_starting`: the task had an instance and never ran. `had_node`: it had one, whether it ran or not. `sidecar`
     says which other essential container ended the task, or may have, in words; empty if none did.
-    `machine_exit_codes` are those of the job definition.
+    `machine_exit_codes` are those of the job definition. `target` is where it ran.
     """
 
     causes: frozenset[ReportedCause]
@@ -54,6 +55,7 @@ class _Facts:
     had_node: bool
     sidecar: str
     machine_exit_codes: frozenset[int] = frozenset()
+    target: Target = Target.ECS
 
     def tells(self, cause: ReportedCause) -> bool:
         return cause in self.causes
@@ -114,7 +116,16 @@ class _Facts:
 
     @property
     def follows_warning(self) -> bool:
-        return follows(self.at, self.warned_at)
+        return follows(self.at, self.warned_at, self.target.capabilities.notice_window)
+
+    @property
+    def is_exit_by_warning(self) -> bool:
+        """Return whether a program may exit so for a warning.
+
+        A cluster gives one for a pod that is being taken away, with SIGTERM: programs exit with any code for that, as
+        torchrun does with 1 (pytorch/pytorch#61602), and what takes a pod away may say nothing of its end.
+        """
+        return self.target.capabilities.runs_pods or self.exit_code in {0, EXIT_SIGTERM, EXIT_SIGKILL}
 
     @property
     def follows_host_end(self) -> bool:
@@ -122,9 +133,9 @@ class _Facts:
         return self.host_ended_at is not None and self.at - self.host_ended_at >= -NOTICE_LEAD
 
 
-def follows(at: datetime, notice: datetime | None) -> bool:
-    """Return whether the end of a program is attributed to a warning."""
-    return notice is not None and -NOTICE_LEAD <= at - notice <= NOTICE_WINDOW
+def follows(at: datetime, notice: datetime | None, window: timedelta = NOTICE_WINDOW) -> bool:
+    """Return whether the end of a program is attributed to a warning: `window` after it at the latest."""
+    return notice is not None and -NOTICE_LEAD <= at - notice <= window
 
 
 _Rule = tuple[Callable[[_Facts], bool], Callable[[_Facts], StopKind]]
@@ -154,7 +165,7 @@ _RULES: tuple[_Rule, ...] = (
     # On shutdown Docker ends containers with SIGTERM, then SIGKILL; a program may exit with any code.
     (lambda f: f.exit_code is not None and f.follows_host_end, lambda f: f.loss),
     (
-        lambda f: f.exit_code in {0, EXIT_SIGTERM, EXIT_SIGKILL} and f.follows_warning,
+        lambda f: f.is_exit_by_warning and f.follows_warning,
         lambda _: StopKind.INTERRUPTION,
     ),
     # Whichever container ended first: what the driver reports about its GPU is no less true.
@@ -181,6 +192,8 @@ _BY_INTENT = {
     IntentKind.BUDGET: StopKind.OVER_BUDGET,
     IntentKind.PLACEMENT_WITHDRAWN: StopKind.NO_CAPACITY,
     IntentKind.START_WITHDRAWN: StopKind.NOT_STARTED,
+    IntentKind.START_REFUSED: StopKind.START_REFUSED,
+    IntentKind.STARTS_NOWHERE: StopKind.STARTS_NOWHERE,
 }
 
 _FINAL_INTENTS = frozenset({IntentKind.CANCEL, IntentKind.TIME_OUT})
@@ -193,13 +206,15 @@ _APPLIES_EXCEPT = {
 }
 
 
-def classify_stop(
+def classify_stop(  # noqa: PLR0913 - the last one is named at every call
     observation: TaskObservation,
     container: str | None,
     attempt: Attempt,
     now: datetime,
     essential: frozenset[str] = frozenset(),
     machine_exit_codes: frozenset[int] = frozenset(),
+    *,
+    target: Target = Target.ECS,
 ) -> Stop:
     """Classify the stop of a task; every stop has exactly one kind.
 
@@ -219,6 +234,7 @@ def classify_stop(
         now: The time of the stop if the target does not report one.
         essential: The containers for whose end the target stops the task, if that is known.
         machine_exit_codes: The exit codes with which the program says that its machine is at fault.
+        target: Where the task ran.
     """
     exit_code = _exit_code(observation, container)
     at = observation.stopped_at or now
@@ -238,6 +254,7 @@ def classify_stop(
         had_node,
         sidecar,
         machine_exit_codes,
+        target,
     )
     kind = _kind(facts, intent)
     if kind is StopKind.USER_ERROR and ReportedCause.DEPENDENCY_FAILED in causes:

@@ -45,6 +45,7 @@ _KEPT_SECONDS = 60
 _PROVEN_AFTER = timedelta(hours=1)
 # So many machines in a row are taken for faulty because the program or the driver says so.
 _FAULTY_MACHINES = 3
+_OF_STARTS = (RefusedCall.START, RefusedCall.POD)
 # StopTask is repeated if the task is not STOPPED after this time; stopTimeout is at most two minutes on EC2.
 STOP_TIMEOUT = timedelta(minutes=3)
 
@@ -103,8 +104,7 @@ def with_task(job: Job, task_id: str, outcome: str, now: datetime) -> Job:
         job.current_attempt.placement, state=PlacementState.PLACED, task_id=task_id, outcome=outcome, placed_at=now
     )
     # That the target has the task does not prove that it starts.
-    start = job.refusals.get(RefusedCall.START)
-    refusals = {RefusedCall.START: start} if start is not None else {}
+    refusals = {call: job.refusals[call] for call in _OF_STARTS if call in job.refusals}
     return replace(job, attempt=replace(job.current_attempt, placement=placed), reason="", refusals=refusals)
 
 
@@ -138,7 +138,9 @@ def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
         machine_id = job.current_attempt.placement.machine_id
         if stop.kind is StopKind.START_REFUSED and machine_id:
             before = (*before, useless_for_all(job, machine_id, verdict.reason, now))
-        held = wait_until_granted(job, RefusedCall.START, verdict.reason, now)
+        intent = job.current_attempt.intent
+        is_pod = intent is not None and intent.kind is IntentKind.START_REFUSED
+        held = wait_until_granted(job, RefusedCall.POD if is_pod else RefusedCall.START, verdict.reason, now)
         return replace(held, job=replace(held.job, pending=(*before, *held.job.pending)))
     if stop.kind is StopKind.NO_CAPACITY and _lacked_machine(job.current_attempt):
         job, remembered = avoid(job, verdict.reason, stop.at)

@@ -22,6 +22,7 @@ from relaunch.core.lifecycle import (
     stalls,
     unconfirmed_stops,
     waiting,
+    withdrawals,
 )
 from relaunch.core.lifecycle.charging import with_costs, with_open_charges
 from relaunch.core.lifecycle.decision import Decision, ignore, with_poll, with_unlink
@@ -51,6 +52,7 @@ from relaunch.core.lifecycle.events import (
     PlacementExpired,
     ProgressNoted,
     SlotDenied,
+    TaskGivenUp,
     TaskMissing,
     TaskSeen,
     TimePassed,
@@ -137,6 +139,13 @@ def tells_instance(job: Job, event: TaskSeen) -> bool:
     if attempt is None or attempt.instance_id is not None or event.node is None:
         return False
     return bool(event.node.instance_id) and attempt.task_id == event.observation.task_id
+
+
+def may_be_given_up(job: Job, event: TaskGivenUp) -> bool:
+    """Return whether the task is a pod, and what its attempts write is kept apart."""
+    definition = job.definition
+    has_prefixes = definition.checkpoint_uri is not None
+    return is_placed(job, event) and definition.target.capabilities.runs_pods and has_prefixes
 
 
 def is_news(job: Job, event: TaskSeen) -> bool:
@@ -262,8 +271,9 @@ TABLE = make_rows(
     ("L", CancelAsked, is_pending_and_wanted, launching.cancel_pending, "L"),
     ("LR", CancelAsked, is_placed, running.cancel_task, "S"),
     ("S", CancelAsked, is_first_cancel, running.cancel_stopping, "S"),
+    ("S", TaskGivenUp, may_be_given_up, unconfirmed_stops.give_up_task, "SWfct"),
     ("L", TimePassed, is_pending, launching.wake_pending, "L"),
-    ("L", TimePassed, is_placed, launching.wake_placed, "LSWft"),
+    ("L", TimePassed, is_placed, withdrawals.wake_placed, "LSWft"),
     ("R", TimePassed, always, running.wake_running, "RSWft"),
     ("S", TimePassed, always, unconfirmed_stops.wake_stopping, "SWdfct"),
     ("WLRSdfct", MachineCharged, always, charging.add_charge, ""),

@@ -8,7 +8,12 @@ not STOPPED when its stop time-out is over
   ├─ after CONFIRMED_WITHIN, on a machine of our own, unless the target does not know the task ──▶ the other jobs
   │      leave the machine, then it is terminated
   ├─ after TOLD_AFTER ──▶ an alert names the host; the job waits: a task of it may live there
-  └─ after STOP_LIMIT ──▶ the job ends, and its reason names what may live on
+  ├─ after TOLD_AFTER, a pod of a job that ends anyway ──▶ the job ends, and its reason names what may live on
+  ├─ after STOP_LIMIT ──▶ the job ends, and its reason names what may live on
+  └─ somebody gives the pod up, after CONFIRMED_WITHIN ──▶ the task is lost; the job ends, or goes on
+
+A cluster keeps a pod on a node that is out of reach until the node is removed, which nothing but a cloud's controller
+does ("Node conditions"; kubernetes/enhancements KEP-2268). Its attempt writes checkpoints under a prefix of its own.
 
 Once the agent is back, the cluster reports the stop. Once the host is gone, EC2 says so.
 """
@@ -25,13 +30,14 @@ from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import (
     POLL_INTERVAL,
     Decision,
+    ignore,
     is_polled,
     move,
     set_next_check,
     stop_effect,
     watch_closely,
 )
-from relaunch.core.lifecycle.events import TimePassed
+from relaunch.core.lifecycle.events import TaskGivenUp, TimePassed
 from relaunch.core.lifecycle.restart_policy import out_of_time
 from relaunch.core.lifecycle.stopping import STOP_TIMEOUT, end_with_task, follow_stop, task_lost
 from relaunch.core.lifecycle.verdicts import VERDICT_WAIT, decide_held
@@ -96,7 +102,7 @@ def wake_stopping(job: Job, event: TimePassed, now: datetime, _limits: StackLimi
     if is_host_gone(job, event, now):
         return lose_host(job, now)
     due_at = _stop_due_at(job)
-    if now >= due_at + STOP_LIMIT:
+    if now >= due_at + (TOLD_AFTER if _ends_anyway(job, now) else STOP_LIMIT):
         return _end_unconfirmed(job, now)
     if now >= due_at + TOLD_AFTER and not job.reason.endswith(_WHAT_TO_DO):
         return _tell(job, now)
@@ -107,6 +113,58 @@ def wake_stopping(job: Job, event: TimePassed, now: datetime, _limits: StackLimi
         return set_next_check(job, wake_at, abandoned)
     effects = (*stop_effect(job, intent.detail), *abandoned)
     return move(job, job.state, now, event="stop repeated", detail=intent.detail, wake_at=wake_at, effects=effects)
+
+
+def _ends_anyway(job: Job, now: datetime) -> bool:
+    """Return whether nothing is launched after the pod of the job, so that only its cost is left to wait for."""
+    intent = job.current_attempt.intent
+    is_over = bool(job.cancel_requested) or (intent is not None and intent.kind in _ENDS)
+    return job.definition.target.capabilities.runs_pods and (is_over or out_of_time(job, now) is not None)
+
+
+def why_not_given_up(job: Job, now: datetime) -> str:
+    """Return why the task of a job is not taken for lost, though somebody says so; empty if it is."""
+    attempt = job.attempt
+    if not job.definition.target.capabilities.runs_pods:
+        return "its task is on an EC2 instance: terminate that, and the job goes on or ends"
+    if job.state is not JobState.STOPPING or attempt is None:
+        return (
+            f"its task is not stopping: the job is {job.state}; a pod of a node that is out of reach is after minutes"
+        )
+    if job.definition.checkpoint_uri is None:
+        return (
+            "the definition has no `checkpoint`: nothing keeps what two pods write apart; remove the node, or the pod "
+            "by `kubectl delete pod --force` once it cannot run"
+        )
+    if not is_unconfirmed(job, now):
+        return f"its node may confirm the stop until {_stop_due_at(job) + CONFIRMED_WITHIN:%H:%M} UTC"
+    return ""
+
+
+def give_up_task(job: Job, event: TaskGivenUp, now: datetime, _limits: StackLimits) -> Decision:
+    """Close the attempt of a task that may live on: the next one writes under another prefix."""
+    if why := why_not_given_up(job, now):
+        return ignore(job, why)
+    # Should its node come back.
+    stops = stop_effect(job, event.reason)
+    lost = task_lost(job, now, f"{event.reason}; task {job.current_attempt.task_id} may live on {_host(job)}", now)
+    return replace(lost, job=replace(lost.job, pending=(*stops, *lost.job.pending)))
+
+
+def describe_unconfirmed(job: Job, now: datetime) -> tuple[str, ...]:
+    """Return what somebody can do about a pod whose stop its node does not confirm; empty if it is not overdue."""
+    if not (job.definition.target.capabilities.runs_pods and is_unconfirmed(job, now)):
+        return ()
+    since = f"{_host(job)} does not confirm the stop of its pod since {_stop_due_at(job):%Y-%m-%d %H:%M} UTC"
+    return (
+        f"{since}: `kubectl get nodes` says whether it is out of reach; once it is removed, the job goes on or ends",
+        f"`relaunch lost {job.job_id}` takes the pod for lost, which may live on and cost: the job goes on without it",
+    )
+
+
+def _host(job: Job) -> str:
+    attempt = job.current_attempt
+    return attempt.instance_id or attempt.placement.instance_id or attempt.node or "an unknown host"
 
 
 def _wake_held(job: Job, held: HeldStop, event: TimePassed, now: datetime) -> Decision:
@@ -187,10 +245,9 @@ def _end_unconfirmed(job: Job, now: datetime) -> Decision:
 def _describe(job: Job, now: datetime) -> str:
     attempt = job.current_attempt
     intent = attempt.intent
-    host = attempt.instance_id or attempt.placement.instance_id or attempt.node or "an unknown host"
     why = job.cancel_requested or (intent.detail if intent else "the task was stopping")
     waited = write_duration(timedelta(minutes=(now - _stopping_since(job)) // timedelta(minutes=1)))
     return (
-        f"{why}; its stop was not confirmed within {waited}: task {attempt.task_id} may live on, and cost, on {host}"
-        f"{_WHAT_TO_DO}"
+        f"{why}; its stop was not confirmed within {waited}: task {attempt.task_id} may live on, and cost, on "
+        f"{_host(job)}{_WHAT_TO_DO}"
     )

@@ -75,6 +75,7 @@ def _judge(job: Job, attempt: Attempt, seen: TaskObservation, now: datetime) -> 
         now,
         essential=job.revision.essential_names,
         machine_exit_codes=frozenset(job.definition.retry.machine_exit_codes),
+        target=job.definition.target,
     )
 
 
@@ -104,16 +105,17 @@ def _with_notices(
 ) -> Job:
     host = host or HostObservation()
     attempt = job.current_attempt
-    warned_at = _relevant(at, attempt.warned_at, host.warned_at, warned_at)
+    window = job.definition.target.capabilities.notice_window
+    warned_at = _relevant(at, window, attempt.warned_at, host.warned_at, warned_at)
     host_ended_at = min((each for each in (attempt.host_ended_at, host.ended_at) if each is not None), default=None)
     if host.has_ended and host_ended_at is None and now - at <= NOTICE_WINDOW:
         host_ended_at = at
     return replace(job, attempt=replace(attempt, warned_at=warned_at, host_ended_at=host_ended_at))
 
 
-def _relevant(at: datetime, *reported: datetime | None) -> datetime | None:
+def _relevant(at: datetime, window: timedelta, *reported: datetime | None) -> datetime | None:
     known = sorted(each for each in reported if each is not None)
-    return next((each for each in known if follows(at, each)), known[0] if known else None)
+    return next((each for each in known if follows(at, each, window)), known[0] if known else None)
 
 
 def host_of(job: Job) -> str:
