@@ -13,7 +13,8 @@ from relaunch.core.jobs.state import Reserved
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.ports import BudgetExceededError, BudgetStore, JobStore, StaleWriteError
 
-MARCH, APRIL = "2026-03", "2026-04"
+MARCH = "2026-03"
+APRIL = "2026-04"
 
 
 @pytest.fixture

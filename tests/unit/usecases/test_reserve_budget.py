@@ -147,7 +147,8 @@ def test_others_that_reserve_the_rest_at_the_same_time_stop_nobody(monkeypatch: 
 
 def test_a_job_that_cannot_be_read_keeps_no_other_from_renewing(monkeypatch: pytest.MonkeyPatch) -> None:
     story = by_provider(stack=10.0)
-    one, other = story.launch(), story.launch(push("5e08"))
+    one = story.launch()
+    other = story.launch(push("5e08"))
     story.clock.advance(55 * 60)
     jobs = [story.job(each) for each in (one, other)]
     load = story.jobs.load_job
@@ -192,7 +193,7 @@ def test_a_task_on_demand_stays_where_it_is_if_the_budget_has_no_room_for_the_ma
     story.warn(story.load(on_machine).instance_id or "")
     story.settle()
 
-    # It is told to leave all the same; nothing is bought meanwhile.
+    # It has to leave all the same; nothing is bought meanwhile.
     assert story.job(job_id).state is JobState.STOPPING
     assert len(story.fleet.requests) == 1
     assert "no next machine" in story.log.decisions

@@ -16,7 +16,7 @@ from relaunch.usecases.advance_job import advance_job, apply_event
 def apply_with_budgets(job: Job, event: MachineClaimed | OfferingChosen, deps: LaunchDependencies) -> Job:
     """Apply the launch of a job, with what it reserves of its budgets; without room in one of them it waits.
 
-    A task that runs goes on where it is; that it has to leave its machine it is told as ever.
+    A task that runs goes on where it is; if it has to leave its machine it is stopped all the same.
 
     Raises:
         StaleWriteError: the job was changed since it was loaded.

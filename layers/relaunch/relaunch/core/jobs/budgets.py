@@ -201,7 +201,8 @@ def due_reports(budget: Budget, now: datetime, *, is_exceeded: bool = False) -> 
     found = []
     for period, (reserved, limit) in limits.items():
         is_full = reserved >= limit - _LEAST_USD or (is_exceeded and period == exceeded)
-        percent = 100 if is_full else _WARNED_PERCENT if 100 * reserved >= _WARNED_PERCENT * limit else 0
+        reached = _WARNED_PERCENT if 100 * reserved >= _WARNED_PERCENT * limit else 0
+        percent = 100 if is_full else reached
         if percent > budget.reported.get(period, 0):
             found.append(BudgetReport(budget.scope, period, percent, reserved, limit, now))
     return tuple(found)
