@@ -220,6 +220,8 @@ class TestRules:
         samples = sorted(
             {*(REPOSITORY / "events").glob("aws.*.json"), *(REPOSITORY / "events").glob("relaunch.*.json")}
             - set((REPOSITORY / "events").glob("aws.s3.*"))
+            # Of which whoever wants to hear makes a rule.
+            - {REPOSITORY / "events" / "relaunch.budget-reached.json"}
         )
         patterns = {name: rule["EventPattern"] for name, rule in template.rules.items() if "EventPattern" in rule}
 

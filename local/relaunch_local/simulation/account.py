@@ -1,7 +1,6 @@
 """One simulated account: the ECS simulator, SQS, EventBridge, Lambda, S3 and ECR, and the application in it."""
 
-import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -22,7 +21,6 @@ from relaunch.adapters.aws.sqs.machine_queue import SqsMachineQueue
 from relaunch.adapters.aws.sqs.source_queue import SourceQueue
 from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.adapters.market_thresholds import load_thresholds
-from relaunch.adapters.messages.budget_report import BUDGET_DETAIL_TYPE
 from relaunch.core.jobs.effects import StopTask
 from relaunch.core.messages.dead_letter import DeadLetterQueue
 from relaunch.entrypoints.function import FunctionDependencies
@@ -42,7 +40,7 @@ from relaunch_local.simulation.aws.machine_queue import NotedQueue
 from relaunch_local.simulation.aws.machine_table import CalledMachines, MachineIndexes
 from relaunch_local.simulation.aws.outages import SSM, Outages
 from relaunch_local.simulation.aws.pages import in_pages, in_small_queries
-from relaunch_local.simulation.aws.put_events import event_of_entry, make_job_events
+from relaunch_local.simulation.aws.put_events import make_job_events
 from relaunch_local.simulation.aws.runtime import FunctionClock, Runtime
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.aws.s3_client import ModelS3
@@ -207,15 +205,8 @@ class SimulatedAccount(CheckedWrites):
             machines.misled,
             lambda *days: self.stores.jobs.load_costs(*days),  # noqa: PLW0108 - the stores are made later
         )
-        self.budgets = BudgetChecks(
-            self.chance.seed,
-            self.clock,
-            check,
-            self.costs,
-            jobs,
-            machines.machines,
-            lambda: self.stores.budgets,
-        )
+        paid = (self.costs, jobs, machines.machines)
+        self.budgets = BudgetChecks(self.chance.seed, self.clock, check, *paid, lambda: self.stores.budgets)
         self.failed_tasks = FailedTasks(check, self.facts, machines.hosts, machines.terminations)
 
     def _hosts(self) -> Iterable[Instance]:
@@ -355,16 +346,8 @@ class SimulatedAccount(CheckedWrites):
         return Dependencies(**ports, **self._stores())
 
     def _job_events(self) -> JobEvents:
-        events = (self.calls, self.chance, FunctionClock(self.runtime), self._authorized, self._event_taken)
+        events = (self.calls, self.chance, FunctionClock(self.runtime), self._authorized, self.event_taken)
         return make_job_events(*events, may_fail=self.scenario.has_event_faults)
-
-    def _event_taken(self, entry: Mapping[str, Any]) -> None:
-        if entry["DetailType"] == BUDGET_DETAIL_TYPE:
-            self.budgets.event_taken(json.loads(entry["Detail"]))
-            return
-        self.job_events.event_taken(entry)
-        if self.scenario.other_triggers is not None:
-            self.starts.publish(self.bus, event_of_entry(entry, self.simulator.region.ids.uuid(), self.clock.now()))
 
     def _stores(self) -> dict[str, Any]:
         if self.emulated is not None:

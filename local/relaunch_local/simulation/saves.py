@@ -1,15 +1,19 @@
 """What is checked of each job and machine that the application saves."""
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from relaunch.adapters.messages.budget_report import BUDGET_DETAIL_TYPE
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.machines.machine import Machine
-from relaunch_local.ecs import Clock
+from relaunch_local.ecs import Clock, EcsSimulator
 from relaunch_local.iam.permission import Permission
+from relaunch_local.simulation.aws.eventbridge import EventBus
 from relaunch_local.simulation.aws.machine_table import MachineIndexes
+from relaunch_local.simulation.aws.put_events import event_of_entry
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.checks.absent_agents import AbsentAgentChecks
 from relaunch_local.simulation.checks.agents import AgentChecks
@@ -41,6 +45,8 @@ class CheckedWrites:
     clock: Clock
     scenario: Scenario
     trace: Trace
+    simulator: EcsSimulator
+    bus: EventBus
     objects: ObjectStore
     facts: AccountFacts
     invariants: Invariants
@@ -102,6 +108,15 @@ class CheckedWrites:
         self.budgets.machine_saved(before, machine)
         self.machine_indexes.note(machine)
         self.machines.machine_saved(machine)
+
+    def event_taken(self, entry: Mapping[str, Any]) -> None:
+        """Check an event that EventBridge takes, and publish that of a job where definitions wait for events."""
+        if entry["DetailType"] == BUDGET_DETAIL_TYPE:
+            self.budgets.event_taken(json.loads(entry["Detail"]))
+            return
+        self.job_events.event_taken(entry)
+        if self.scenario.other_triggers is not None:
+            self.starts.publish(self.bus, event_of_entry(entry, self.simulator.region.ids.uuid(), self.clock.now()))
 
     def message_handled(self, function: str, body: str, began_at: datetime) -> None:
         """Note a message that a function handled without an error."""

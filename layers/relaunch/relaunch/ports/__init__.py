@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from relaunch.ports.ec2 import SpotPriceSource as SpotPriceSource
     from relaunch.ports.ec2 import ZoneScoreSource as ZoneScoreSource
     from relaunch.ports.ec2 import ZoneSource as ZoneSource
+    from relaunch.ports.errors import BudgetExceededError as BudgetExceededError
     from relaunch.ports.errors import MachineLimitError as MachineLimitError
     from relaunch.ports.errors import MachineTakenError as MachineTakenError
     from relaunch.ports.errors import NoActiveRevisionError as NoActiveRevisionError

@@ -154,6 +154,7 @@ states."""
 
 
 RUNS = launch.HostObservation()
+_BUDGETS = {"there": 9.0, "used-up": 0.0}
 NO_CAPACITY = {
     "stop_code": "TaskFailedToStart",
     "stopped_reason": "RESOURCE:GPU",
@@ -165,8 +166,7 @@ HOST_LOST = {"stop_code": "TerminationNotice", "stopped_reason": "Host EC2 (inst
 
 def with_attempt(situation: str, **fields: Any) -> Job:
     """Return the job of a situation with some fields of its attempt replaced."""
-    job = SITUATIONS[situation]
-    return replace(job, attempt=replace(job.current_attempt, **fields))
+    return replace(SITUATIONS[situation], attempt=replace(SITUATIONS[situation].current_attempt, **fields))
 
 
 def _nothing(waits_for: WaitReason | None) -> events.NothingKept:
@@ -219,8 +219,7 @@ EVENTS: Mapping[str, events.JobEvent] = {
     "not-granted": events.LaunchNotGranted("iam:PassRole"),
     "slot-denied": events.SlotDenied("resnet", 5),
     "budget-denied": events.BudgetDenied("the budget of stack has no room"),
-    "budget-there": events.BudgetsRead((Budget("stack", 100.0),)),
-    "budget-used-up": events.BudgetsRead((Budget("stack", 0.0),)),
+    **{f"budget-{name}": events.BudgetsRead((Budget("stack", usd),)) for name, usd in _BUDGETS.items()},
     "repeated": events.LaunchRepeated(1, 1),
     "repeated-late": events.LaunchRepeated(1, 9),
     "placed": answered(launch.TaskPlaced(task_id())),
