@@ -3,7 +3,8 @@
 EC2's bill has the launch, the states, the end and the prices of each instance (relaunch_local.ecs.rules.bill), and is
 split by the claims that were saved. No record of what anything cost is believed.
 
-What cannot be said exactly is bounded. When an instance is running nobody says, so that its `pending` may be paid, too.
+What cannot be said exactly is bounded. When an instance is running nobody says, so that its `pending` may be paid, too,
+and each of its hours at the price of that much earlier.
 A launch and an end that were noticed late are paid from, and until, then: other checks bound that. Whether
 EC2 ended a spot instance in its first hour, for nothing, the application may not know that handled no warning.
 
@@ -11,6 +12,7 @@ Nobody pays for an instance of which EC2 said that it launched none while no swe
 costs after the end of its reservation, which nothing announces.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -198,7 +200,19 @@ class Costs:
         began = abs((machine.paid_since or host.launched_at) - host.launched_at)
         ended = abs((machine.ended_at or machine.state_since or ended_at) - ended_at)
         gone = abs((machine.state_since or ended_at) - (host.terminated_at or ended_at))
-        return ((began + ended + changes * _SKEW) * usd_per_hour + (began + gone) * prices.beside) / _HOUR
+        late = ((began + ended + changes * _SKEW) * usd_per_hour + (began + gone) * prices.beside) / _HOUR
+        return late + self._of_other_hours(host, prices)
+
+    def _of_other_hours(self, host: Instance, prices: Prices) -> float:
+        """Return what instance-hours of spot may cost more or less that are counted from the launch.
+
+        EC2 counts them from when the instance is running, which nobody says, and the price may change in between.
+        """
+        if host.purchase is not Purchase.SPOT or host.booted_at is None:
+            return 0.0
+        hours = math.ceil(((host.ended_at or self._clock.now()) - host.launched_at) / _HOUR)
+        begins = ((host.launched_at + number * _HOUR, host.booted_at + number * _HOUR) for number in range(hours))
+        return sum(abs(prices.spot_at(launched) - prices.spot_at(booted)) for launched, booted in begins)
 
     @staticmethod
     def _split(

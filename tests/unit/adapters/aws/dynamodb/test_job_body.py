@@ -20,7 +20,7 @@ from relaunch.core.jobs.job import (
     Totals,
     WaitTimes,
 )
-from relaunch.core.jobs.state import CostBasis, JobState, NotedProgress, OpenCharge, WaitReason
+from relaunch.core.jobs.state import CostBasis, JobState, NotedProgress, OpenCharge, Reserved, WaitReason
 from relaunch.core.machines.charges import Charge
 
 RECORDS = {
@@ -32,6 +32,7 @@ RECORDS = {
     "measured": MeasuredTimes,
     "market": MarketHistory,
     "charges": Charges,
+    "reserved": Reserved,
     "group": GroupPlace,
     "outbox": Outbox,
 }
