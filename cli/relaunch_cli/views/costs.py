@@ -30,7 +30,7 @@ def render_costs(rows: Iterable[CostRow], total: CostRow, groups: Sequence[str])
 
 def _amounts(row: CostRow) -> tuple[str, ...]:
     return (
-        f"{row.hours:,.1f}",
+        f"{row.hours:,.2f}",
         format_cost(row.usd),
         format_cost(row.on_demand_usd),
         format_percentage(row.saving) or "-",
@@ -43,7 +43,7 @@ def describe_costs(total: CostRow, first: date, last: date) -> str:
     if total.running_usd:
         parts.append(f"{format_cost(total.running_usd)} of it by what is not over, which is charged once it is")
     if total.unpriced_hours:
-        parts.append(f"{total.unpriced_hours:,.1f} hours of an unknown price count as 0")
+        parts.append(f"{total.unpriced_hours:,.2f} hours of an unknown price count as 0")
     return "; ".join(parts)
 
 

@@ -48,13 +48,18 @@ def format_timestamp(at: datetime, now: datetime) -> str:
     return f"{format_time(at, now)} UTC ({distance})"
 
 
+_CENT = 0.01
+
+
 def format_cost(usd: float, basis: CostBasis = CostBasis.PRICE) -> str:
-    """Format an amount of money: `<=` before an upper limit, `?` if it is not known; a dash for none."""
+    """Format an amount of money: `<=` before an upper limit, `<$0.01` below a cent, `?` if unknown; a dash for none."""
     if basis is CostBasis.UNKNOWN:
         return "?"
     if usd <= 0:
         return "-"
     limit = "<=" if basis is CostBasis.LIMIT else ""
+    if usd < _CENT:
+        return f"{limit or '<'}$0.01"
     return f"{limit}${usd:.2f}" if usd < 1000 else f"{limit}${usd:,.0f}"
 
 

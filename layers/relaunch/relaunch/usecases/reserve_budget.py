@@ -53,8 +53,8 @@ def _reason(job: Job, event: MachineClaimed | OfferingChosen, scope: str, deps: 
 def renew_leases(jobs: Sequence[Job], deps: ReconcileDependencies) -> int:
     """Renew what running jobs that were looked at reserve, and report what is used up; return how many were due."""
     budgets = deps.budgets.load_budgets()
-    for budget in budgets:
-        _report(budget, deps)
+    # What EventBridge does not take now is tried a minute later: each try may take seconds.
+    all(_report(budget, deps) for budget in budgets)
     due = 0
     for job in jobs if budgets else ():
         event = BudgetsRead(_of_job(job, budgets))
@@ -75,11 +75,13 @@ def _renew(job_id: str, event: BudgetsRead, deps: ReconcileDependencies) -> None
     advance_job(job_id, lambda job: event if is_lease_due(job, event.budgets, deps.clock.now()) else None, deps)
 
 
-def _report(budget: Budget, deps: LaunchDependencies | ReconcileDependencies, *, is_exceeded: bool = False) -> None:
-    """Send what is to be reported of a budget; what is not sent now is reported by a later call."""
+def _report(budget: Budget, deps: LaunchDependencies | ReconcileDependencies, *, is_exceeded: bool = False) -> bool:
+    """Send what is to be reported of a budget; return False if it was not taken, and a later call is to report it."""
     for report in due_reports(budget, deps.clock.now(), is_exceeded=is_exceeded):
         postponed = deps.job_events.send_budget(report)
         if postponed:
             deps.log.decided("budget not reported", scope=budget.scope, reason=postponed)
-        elif deps.budgets.save_report(budget.scope, report.period, report.percent):
+            return False
+        if deps.budgets.save_report(budget.scope, report.period, report.percent):
             deps.log.decided("budget reached", scope=budget.scope, reason=f"{report.percent} percent")
+    return True

@@ -26,6 +26,7 @@ _MODULES = ("relaunch.", "relaunch_local.")
 LEAST_DISTURBED = 20
 WHY_NOT_ENTERED: Mapping[str, str] = {
     "keep_images.keep_images": "it is due once a week, and seeds end before that",
+    "give_up_task.give_up_task": "a person's command alone calls it, and no seed has a pod out of reach for good",
     "submit_job.submit_direct": "the loads of `make load` call it; functions call `submit_request`, which it calls",
     "plan_jobs.with_fit": "the command alone asks a cluster for its nodes, with the kubeconfig of its user",
 }

@@ -42,11 +42,11 @@ def test_costs_of_this_month_by_definition(relaunch, session, paid):
     result = relaunch("costs")
     assert lines(result) == [
         ["DEFINITION", "HOURS", "COST", "ON", "DEMAND", "SAVED"],
-        ["resnet", "2.1", "$1.00", "$4.01", "75%"],
-        ["bert", "3.0", "-", "-", "-"],
-        ["total", "5.1", "$1.00", "$4.01", "75%"],
+        ["resnet", "2.10", "$1.00", "$4.01", "75%"],
+        ["bert", "3.00", "-", "-", "-"],
+        ["total", "5.10", "$1.00", "$4.01", "75%"],
     ]
-    assert f"{today.replace(day=1)} to {today} (UTC); 3.0 hours of an unknown price count as 0" in result.stderr
+    assert f"{today.replace(day=1)} to {today} (UTC); 3.00 hours of an unknown price count as 0" in result.stderr
 
 
 def test_other_days_and_groups(relaunch, session, paid):
@@ -54,12 +54,12 @@ def test_other_days_and_groups(relaunch, session, paid):
     since = today - timedelta(days=31)
     result = relaunch("costs", "--since", str(since), "--by", "month", "--by", "repository")
     assert [line[:3] for line in lines(result)[1:-1]] == [
-        [f"{since:%Y-%m}", "acme/vision", "1.0"],
+        [f"{since:%Y-%m}", "acme/vision", "1.00"],
         [f"{today:%Y-%m}", "no", "repository"],
-        [f"{today:%Y-%m}", "acme/vision", "2.1"],
+        [f"{today:%Y-%m}", "acme/vision", "2.10"],
     ]
     of_month = relaunch("costs", "--since", f"{since:%Y-%m}", "--until", f"{since:%Y-%m}")
-    assert lines(of_month)[-1][:3] == ["total", "1.0", "$7.00"]
+    assert lines(of_month)[-1][:3] == ["total", "1.00", "$7.00"]
     nothing = relaunch("costs", "--since", "2024-09", "--until", "2024-10-03")
     assert "no costs from 2024-09-01 to 2024-10-03" in nothing.stderr
     assert f"from {today.replace(day=1)} to {today} (UTC)"[5:] in relaunch("costs", "--until", "9999-12").stderr
@@ -78,7 +78,7 @@ def test_what_a_machine_has_cost_that_is_not_over_is_part_of_the_costs(relaunch,
     )
     session.deps.machines.save_machine(change(machine))
     result = relaunch("costs")
-    assert lines(result)[1][:3] == ["resnet", "2.6", "$5.00"]
+    assert lines(result)[1][:3] == ["resnet", "2.60", "$5.00"]
     assert "$4.00 of it by what is not over" in result.stderr
 
 

@@ -36,7 +36,10 @@ def test_timestamps_show_their_distance_from_now():
     assert format_timestamp(NOW + timedelta(minutes=5), NOW) == "09:31:53 UTC (in 5m00s)"
 
 
-@pytest.mark.parametrize(("usd", "text"), [(0, "-"), (0.4, "$0.40"), (999.5, "$999.50"), (12345.6, "$12,346")])
+@pytest.mark.parametrize(
+    ("usd", "text"),
+    [(0.003, "<$0.01"), (0.01, "$0.01"), (0, "-"), (0.4, "$0.40"), (999.5, "$999.50"), (12345.6, "$12,346")],
+)
 def test_costs(usd, text):
     assert format_cost(usd) == text
 
