@@ -29,7 +29,7 @@ def read_scope(text: str) -> str:
         return text
     kind, _, name = text.partition("/")
     if kind not in KINDS or not name:
-        near = did_you_mean(kind, (STACK, *KINDS))
+        near = f"write {kind}/NAME" if kind in KINDS else did_you_mean(kind, (STACK, *KINDS))
         raise CommandError(f"{text!r} is no scope of a budget", near or f"write {FORMS}")
     if len(text) > _MOST_CHARACTERS or one_line(text) != text or text != text.strip():
         raise CommandError(

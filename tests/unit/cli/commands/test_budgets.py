@@ -156,7 +156,7 @@ def test_a_scope_whose_jobs_have_cost_nothing_is_noted_with_the_nearest(relaunch
         (("set", "definitions/resnet", "--monthly", "1"), 2, "did you mean definition?"),
         (("set", "resnet", "--monthly", "1"), 2, "write stack, definition/NAME, repository/OWNER/NAME or caller/NAME"),
         (("set", "stack/all", "--monthly", "1"), 2, "'stack/all' is no scope of a budget"),
-        (("set", "caller/", "--monthly", "1"), 2, "'caller/' is no scope of a budget"),
+        (("set", "caller/", "--monthly", "1"), 2, "write caller/NAME"),
         (("set", "caller/a\x1b", "--monthly", "1"), 2, "a text of one line"),
         (("set", "repository/vision", "--monthly", "1"), 2, "write repository/OWNER/NAME"),
         (("set", "definition/a/b", "--monthly", "1"), 2, "a definition has a name without /"),
