@@ -10,10 +10,10 @@ from relaunch.core.jobs.cost_report import KEPT
 from relaunch_cli import exit_codes
 from relaunch_cli.budget_options import FORMS, NONE, nearest_scopes, read_limit, read_scope, sum_spent
 from relaunch_cli.completions import complete_budget, complete_scope
+from relaunch_cli.confirmation import confirm
 from relaunch_cli.errors import CommandError, did_you_mean
 from relaunch_cli.lookup import connect, load_definition
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack, refuse_options_of_group
-from relaunch_cli.terminal import harmless
 from relaunch_cli.views.budgets import describe_consequences, render_budgets
 from relaunch_cli.views.json_output.budgets import budget_json
 from relaunch_cli.views.screen import print_json, print_note, print_result, print_text, progress
@@ -105,7 +105,7 @@ def remove(
     deps = connect(context, stack).deps
     before = _require(scope, deps.budgets.load_budgets())
     if not is_sure:
-        _confirm(f"Remove the budget of {scope}? Its jobs may cost anything then.")
+        confirm(f"Remove the budget of {scope}? Its jobs may cost anything then.")
     deps.budgets.set_budget(scope, None, None, {})
     if as_json:
         print_json({"removed": budget_json(before, month_of(deps.clock.now()))})
@@ -163,15 +163,6 @@ def _load_spent(scope: str, deps: "Dependencies") -> "Mapping[str, float]":
         hint = nearest_scopes(scope, costs) or f"`relaunch costs --by {kind}` lists those whose jobs have"
         print_note(f"no job of {scope} has cost anything yet: {hint}")
     return spent
-
-
-def _confirm(question: str) -> None:
-    try:
-        is_confirmed = typer.confirm(harmless(question), err=True)
-    except typer.Abort:
-        raise CommandError("not confirmed: nothing was removed", "--yes removes without asking") from None
-    if not is_confirmed:
-        raise CommandError("nothing was removed", exit_code=exit_codes.CANCELLED)
 
 
 group = typer.Typer(invoke_without_command=True, rich_markup_mode=None)

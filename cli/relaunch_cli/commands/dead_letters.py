@@ -17,10 +17,10 @@ from relaunch.usecases.dead_letters import (
     show_dead_letter,
 )
 from relaunch_cli import exit_codes
+from relaunch_cli.confirmation import confirm
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
-from relaunch_cli.terminal import harmless
 from relaunch_cli.views.dead_letters import render_message, render_messages, shorten_reason
 from relaunch_cli.views.json_output.dead_letters import full_message_json, listings_json, message_json
 from relaunch_cli.views.screen import print_json, print_note, print_result, print_text, progress
@@ -141,21 +141,12 @@ def drop(
     message = _call(lambda: show_dead_letter(message_id, dead_letters))
     if not is_sure:
         reason = shorten_reason(explain_dead_letter(message).reason)
-        _confirm(f"Delete {message.message_id} of {message.queue.name} ({reason})?")
+        confirm(f"Delete {message.message_id} of {message.queue.name} ({reason})?", done="deleted", does="deletes")
     _call(lambda: drop_dead_letter(message, dead_letters))
     if as_json:
         print_json({"dropped": message_json(message)})
     else:
         print_text(f"{message.message_id} was deleted")
-
-
-def _confirm(question: str) -> None:
-    try:
-        is_confirmed = typer.confirm(harmless(question), err=True)
-    except typer.Abort:
-        raise CommandError("not confirmed: nothing was deleted", "--yes deletes without asking") from None
-    if not is_confirmed:
-        raise CommandError("nothing was deleted", exit_code=exit_codes.CANCELLED)
 
 
 def _call(function: Callable[[], _Result]) -> _Result:

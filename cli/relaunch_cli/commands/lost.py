@@ -8,10 +8,10 @@ from relaunch.core.lifecycle.unconfirmed_stops import why_not_given_up
 from relaunch.ports import PortError
 from relaunch.usecases.give_up_task import give_up_task
 from relaunch_cli.completions import complete_job
+from relaunch_cli.confirmation import confirm
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import LATEST, connect, load_job
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
-from relaunch_cli.terminal import harmless
 from relaunch_cli.views.json_output.jobs import job_json
 from relaunch_cli.views.screen import print_json, print_note, print_result, progress
 
@@ -45,8 +45,8 @@ def lost(
     if why := why_not_given_up(found, deps.clock.now()):
         raise CommandError(f"the task of {found.job_id} is not taken for lost", why)
     node = found.current_attempt.node or "an unknown node"
-    if not yes and not typer.confirm(harmless(f"Take the pod of {found.job_id} on {node} for lost?"), err=True):
-        raise CommandError("nothing was changed", "`--yes` does not ask")
+    if not yes:
+        confirm(f"Take the pod of {found.job_id} on {node} for lost?", done="changed", does="does it")
     with progress("giving up the pod"):
         after = _give_up(found, f"taken for lost by {connection.caller}", deps)
     if as_json:

@@ -22,10 +22,10 @@ from relaunch.adapters.notices.https_sender import HttpsSender, UnsendableError
 from relaunch.core.notices.samples import sample_notice
 from relaunch.ports.notices import Delivered
 from relaunch_cli import exit_codes, receiver_options
+from relaunch_cli.confirmation import confirm
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
-from relaunch_cli.terminal import harmless
 from relaunch_cli.value_completions import complete_notice, one_of
 from relaunch_cli.views.notices import ReceiverRow, TestRow, render_receivers, render_tests
 from relaunch_cli.views.screen import can_ask, print_json, print_note, print_result, print_text, progress
@@ -125,7 +125,7 @@ def remove(
     access = connect(context, stack).notices
     receiver_options.check_name(name)
     if not is_sure:
-        _confirm(f"Remove the receiver {name}?")
+        confirm(f"Remove the receiver {name}?")
     if not access.store.delete(name):
         raise _unknown(name)
     if as_json:
@@ -269,15 +269,6 @@ def _row_of(name: str, configuration: "ReceiverConfiguration") -> "ReceiverRow":
 
 def _unknown(name: str) -> CommandError:
     return CommandError(f"there is no receiver {name}", "`relaunch notices list` lists them", exit_codes.NOT_FOUND)
-
-
-def _confirm(question: str) -> None:
-    try:
-        is_confirmed = typer.confirm(harmless(question), err=True)
-    except typer.Abort:
-        raise CommandError("not confirmed: nothing was removed", "--yes removes without asking") from None
-    if not is_confirmed:
-        raise CommandError("nothing was removed", exit_code=exit_codes.CANCELLED)
 
 
 group = typer.Typer(

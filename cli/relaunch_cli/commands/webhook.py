@@ -18,10 +18,10 @@ from relaunch.adapters.github.secret_changes import (
 )
 from relaunch.adapters.github.webhook_secrets import MalformedSecretError, ScopeSecret, is_document, read_scope
 from relaunch_cli import exit_codes
+from relaunch_cli.confirmation import confirm
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
-from relaunch_cli.terminal import harmless
 from relaunch_cli.views.screen import print_json, print_note, print_result, print_text
 from relaunch_cli.views.webhook import ScopeRow, render_scopes, render_secret
 
@@ -112,7 +112,7 @@ def remove(
     connection = connect(context, stack)
     scope = _read_scope(scope)
     if not is_sure:
-        _confirm(f"Remove the secret of {scope}? Deliveries to its URL fail from then on.")
+        confirm(f"Remove the secret of {scope}? Deliveries to its URL fail from then on.")
     row = _change(connection, scope, lambda scopes: remove_scope(scopes, scope))
     if as_json:
         print_json({"removed": row.to_json()})
@@ -179,15 +179,6 @@ def _print_secret(row: "ScopeRow", secret: str, next_step: str, *, as_json: bool
         return
     print_result(render_secret(row, secret))
     print_note(f"{next_step} The secret is not shown again.")
-
-
-def _confirm(question: str) -> None:
-    try:
-        is_confirmed = typer.confirm(harmless(question), err=True)
-    except typer.Abort:
-        raise CommandError("not confirmed: nothing was removed", "--yes removes without asking") from None
-    if not is_confirmed:
-        raise CommandError("nothing was removed", exit_code=exit_codes.CANCELLED)
 
 
 group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Manage the secrets of the GitHub webhook.")

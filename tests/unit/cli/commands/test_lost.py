@@ -33,7 +33,7 @@ def test_a_pod_is_given_up_once_somebody_says_yes(relaunch, session, out_of_reac
     before = session.jobs.job(out_of_reach)
     result = relaunch("lost", out_of_reach, "--yes")
 
-    assert refused.exit_code == 2
+    assert refused.exit_code == 130
     assert "on node-1 for lost?" in refused.stderr
     assert before.state is JobState.STOPPING
     assert "the functions go on with it within minutes: the stack has no target ack" in flat(result.stderr)
