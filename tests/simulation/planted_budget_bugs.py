@@ -8,7 +8,6 @@ from typing import Any
 from relaunch.core.jobs.job import Job
 from relaunch.core.lifecycle import leases
 from relaunch.entrypoints import reconcile
-from relaunch.usecases import reserve_budget
 from simulation.broken_parts import changed
 from simulation.planted_bugs import PlantedBug
 from simulation.planting import patched
@@ -43,14 +42,6 @@ BUDGET_BUGS = (
         changed(leases, BUDGET_POLL_INTERVAL=timedelta(days=30)),
         "a job that can finish does finish",
         31,
-        6,
-    ),
-    PlantedBug(
-        "budget-unreported",
-        "nobody hears that a budget is used up",
-        changed(reserve_budget, due_reports=lambda *_given, **_named: ()),
-        "a budget for which a job waits is reported",
-        21,
         6,
     ),
 )

@@ -201,7 +201,20 @@ class Costs:
         ended = abs((machine.ended_at or machine.state_since or ended_at) - ended_at)
         gone = abs((machine.state_since or ended_at) - (host.terminated_at or ended_at))
         late = ((began + ended + changes * _SKEW) * usd_per_hour + (began + gone) * prices.beside) / _HOUR
-        return late + self._of_other_hours(host, prices)
+        return late + self._of_other_hours(host, prices) + self._of_last_hour(host, machine, prices)
+
+    def _of_last_hour(self, host: Instance, machine: Machine, prices: Prices) -> float:
+        """Return what an instance costs from when its reservation was to end until it did.
+
+        EC2 ends one within an hour of that time (`EndDate`, ModifyCapacityReservation, EC2 API), and says not when.
+        """
+        reservation = machine.request.reservation
+        until = self._bills[host.instance_id].reserved_until
+        if reservation is None or reservation.ends_at is None or until is None:
+            return 0.0
+        ended_at = host.ended_at or self._clock.now()
+        not_ended = min(until, ended_at, reservation.ends_at + _HOUR) - max(reservation.ends_at, host.launched_at)
+        return max(not_ended / _HOUR, 0.0) * prices.on_demand
 
     def _of_other_hours(self, host: Instance, prices: Prices) -> float:
         """Return what instance-hours of spot may cost more or less that are counted from the launch.
