@@ -19,7 +19,7 @@ def measure(session: Session) -> list[Table]:
             [_row(step) for step in session.recording.steps],
             (
                 "reads, writes: calls to the jobs table; items: what those writes write; all: calls to all services.",
-                "Goal of launch_attempt: RunTask, at most 3 reads and 4 writes, one of them after RunTask, without "
+                "Goal of launch_attempt: RunTask, at most 4 reads and 4 writes, one of them after RunTask, without "
                 "what is kept as long as the execution environment lives:",
                 "spot prices, the snapshot of offerings (GetItem), the webhook's secret. "
                 "DescribeTaskDefinition is submit_job's.",

@@ -34,7 +34,12 @@ BUDGET_BUGS = (
     PlantedBug("budget-unchecked", "what a job reserves is not held against the limit", _unchecked, BOUGHT, 41, 6),
     PlantedBug("budget-kept", "what was reserved is never given back", changed(leases, settle=_kept), COUNTED),
     PlantedBug(
-        "lease-not-renewed", "an hour is reserved once", changed(reconcile, renew_leases=lambda *_given: 0), BOUGHT
+        "lease-not-renewed",
+        "an hour is reserved once",
+        changed(reconcile, renew_leases=lambda *_given: 0),
+        BOUGHT,
+        101,
+        6,
     ),
     PlantedBug(
         "budget-asked-once",

@@ -122,7 +122,7 @@ FLEET_BUGS = (
         "CreateFleet gets another client token each time the request of one machine is sent",
         _token_of_each_call,
         "one machine has one instance",
-        30,
+        71,
     ),
     PlantedBug(
         "throttling-shuts-pools",
