@@ -47,7 +47,9 @@ def test_every_kind_of_fault_that_happens_has_a_least_count(report: Report) -> N
 
 def test_deadlines_are_promised_and_most_are_kept(report: Report) -> None:
     kept = report.deadlines["kept"] + report.deadlines["kept, close to it"]
-    excused = sum(count for what, count in report.deadlines.items() if what.startswith("excused by"))
+    # Five of the seeds have budgets, which are small on purpose.
+    others = {what: count for what, count in report.deadlines.items() if what != "excused by its budget"}
+    excused = sum(count for what, count in others.items() if what.startswith("excused by"))
     assert report.deadlines["kept, close to it"] >= 5
     assert kept > 2 * excused
     assert report.deadlines["broken"] == 0
