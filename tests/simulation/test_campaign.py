@@ -18,7 +18,7 @@ from simulation.finding import CAMPAIGN
 from simulation.planting import rows_dropped
 
 # A job gives up a machine that EC2 was not asked for yet: the others come to that rarely.
-SEEDS = (*CAMPAIGN, 138, 142)
+SEEDS = (*CAMPAIGN, 138, 142, 202, 214)
 _RARE_AREAS = 3
 _CALM_AREAS = 6
 DECLARED = {transition for row in TABLE for transition in transitions_of(row)}
@@ -47,10 +47,8 @@ def test_every_kind_of_fault_that_happens_has_a_least_count(report: Report) -> N
 
 def test_deadlines_are_promised_and_most_are_kept(report: Report) -> None:
     kept = report.deadlines["kept"] + report.deadlines["kept, close to it"]
-    # Five of the seeds have budgets, which are small on purpose.
-    others = {what: count for what, count in report.deadlines.items() if what != "excused by its budget"}
-    excused = sum(count for what, count in others.items() if what.startswith("excused by"))
-    assert report.deadlines["kept, close to it"] >= 5
+    excused = sum(count for what, count in report.deadlines.items() if what.startswith("excused by"))
+    assert report.deadlines["kept, close to it"] >= 10
     assert kept > 2 * excused
     assert report.deadlines["broken"] == 0
     assert kept == report.checks[PROMISE]
