@@ -33,6 +33,10 @@ COMMANDS = {
         "machines:machines",
         "List the machines that Relaunch requested from EC2 and that are not gone, newest first.",
     ),
+    "dashboard": (
+        "dashboard:dashboard",
+        "Show jobs, costs, machines and the market on a page in the browser, until Ctrl-C.",
+    ),
     "costs": ("costs:costs", "Show what jobs cost, by definition, repository, caller, instance type, day or month."),
     "budgets": (
         "budgets:group",

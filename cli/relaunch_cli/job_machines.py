@@ -2,17 +2,21 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from relaunch.core.jobs.job import Job, claimed_machines, selected_placement
 from relaunch.core.jobs.state import JobSummary, WaitReason
 from relaunch.core.machines.machine import Machine, MachineState, machine_id_of
 
-if TYPE_CHECKING:
-    from relaunch.ports import MachineStore
-
 # Each costs a read, and the timeline of the job has the reasons of all.
 _MAX_FAILED = 3
+
+
+class MachineReader(Protocol):
+    """What is needed of a MachineStore."""
+
+    def load_machine(self, machine_id: str) -> Machine | None:
+        """Load a machine; None if there is none, or it was gone long ago."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +30,7 @@ class JobMachines:
 NO_MACHINES = JobMachines()
 
 
-def load_job_machines(job: Job, store: "MachineStore") -> JobMachines:
+def load_job_machines(job: Job, store: MachineReader) -> JobMachines:
     """Load the machines of a job; none for a job that has ended."""
     if job.state.is_final:
         return NO_MACHINES
@@ -35,7 +39,7 @@ def load_job_machines(job: Job, store: "MachineStore") -> JobMachines:
     return JobMachines(tuple(claimed), tuple(_failed(job, store)))
 
 
-def _failed(job: Job, store: "MachineStore") -> Iterator[Machine]:
+def _failed(job: Job, store: MachineReader) -> Iterator[Machine]:
     attempt_number, _ = selected_placement(job, is_placed=False)
     claimed = claimed_machines(job)
     first = max(job.machines.requested - _MAX_FAILED, 0) + 1
@@ -46,7 +50,7 @@ def _failed(job: Job, store: "MachineStore") -> Iterator[Machine]:
             yield machine
 
 
-def load_awaited(jobs: Iterable[JobSummary], store: "MachineStore") -> Mapping[str, Machine]:
+def load_awaited(jobs: Iterable[JobSummary], store: MachineReader) -> Mapping[str, Machine]:
     """Load the machines that jobs wait for, by ID; each costs one read."""
     awaited = {each.machine_id for each in jobs if each.waiting and each.waiting.reason is WaitReason.MACHINE}
     loaded = (store.load_machine(machine_id) for machine_id in sorted(awaited - {""}))

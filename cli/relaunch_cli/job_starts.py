@@ -6,13 +6,14 @@ from datetime import datetime
 from relaunch.core.jobs.job import selected_placement
 from relaunch.core.lifecycle.start_stages import Start, StartRecord, find_start
 from relaunch.core.machines.machine import machine_id_of
-from relaunch.ports import JobHistory, MachineStore
+from relaunch.ports import JobHistory
+from relaunch_cli.job_machines import MachineReader
 
 # The newest start is among these; each costs a read or two.
 _LATEST_REQUESTS = 2
 
 
-def load_starts(history: JobHistory, store: MachineStore, now: datetime, *, is_full: bool) -> tuple[Start, ...]:
+def load_starts(history: JobHistory, store: MachineReader, now: datetime, *, is_full: bool) -> tuple[Start, ...]:
     """Load the latest starts of a job, or all of them, oldest first; each machine costs a read."""
     attempts = history.attempts if is_full else history.attempts[-1:]
     records = [
@@ -31,7 +32,7 @@ def has_more(history: JobHistory) -> bool:
     return len(history.attempts) > 1 or history.job.machines.requested > 1
 
 
-def _unplaced(history: JobHistory, store: MachineStore, *, is_full: bool) -> Iterator[StartRecord]:
+def _unplaced(history: JobHistory, store: MachineReader, *, is_full: bool) -> Iterator[StartRecord]:
     """Yield the machines on which no attempt was placed: those that came to nothing, and the one that is awaited."""
     job = history.job
     known = {each.placement.machine_id for each in history.attempts}

@@ -1,6 +1,7 @@
 """What `submit` and `retry` have in common: a refusal as a message, and what follows once there is a job."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import typer
 
@@ -41,9 +42,22 @@ def submit_job(submit: Callable[[], Submission]) -> tuple[Submission, Job]:
     Raises:
         CommandError: the request is refused.
     """
+    with progress("submitting"), explained_refusals():
+        submission = submit()
+    if submission.job is None:
+        raise CommandError(submission.note)
+    return submission, submission.job
+
+
+@contextmanager
+def explained_refusals() -> Iterator[None]:
+    """Raise a CommandError for each refusal of a submission.
+
+    Raises:
+        CommandError: the request is refused.
+    """
     try:
-        with progress("submitting"):
-            submission = submit()
+        yield
     except (InvalidInputsError, IdempotentParameterMismatchError, CannotRetryError) as error:
         raise CommandError(str(error)) from error
     except UnknownDefinitionError as error:
@@ -51,9 +65,6 @@ def submit_job(submit: Callable[[], Submission]) -> tuple[Submission, Job]:
     except WaitingLimitReachedError as error:
         hint = "`relaunch ps` lists them; `relaunch cancel` makes room"
         raise CommandError(str(error), hint, exit_codes.UNAVAILABLE) from error
-    if submission.job is None:
-        raise CommandError(submission.note)
-    return submission, submission.job
 
 
 def finish(submission: Submission, job: Job, connection: Connection, *, is_awaited: bool, as_json: bool) -> None:

@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from relaunch.ports import PortError
-from relaunch.usecases.cancel_job import cancel_job
+from relaunch_cli.cancellation import cancel_for, describe_cancellation
 from relaunch_cli.completions import complete_job
 from relaunch_cli.errors import CommandError, explain_error
 from relaunch_cli.lookup import LATEST, connect, load_job
@@ -42,8 +41,7 @@ def cancel(
     connection = connect(context, stack)
     deps = connection.deps
     with progress("cancelling"):
-        by = f"cancelled by {connection.caller}"
-        reason = f"{reason} ({by})" if reason else by
+        reason = describe_cancellation(reason, connection.caller)
         found = [load_job(deps, job_id) for job_id in dict.fromkeys(jobs)]
         cancelled, failed = _cancel_all(found, reason, deps)
     if as_json and (cancelled or len(found) > 1):
@@ -63,7 +61,10 @@ def _cancel_all(
     failed: list[tuple[Job, Exception]] = []
     for job in jobs:
         try:
-            cancelled.append((job, _cancel(job.job_id, reason, deps) or job))
+            after, left = cancel_for(job.job_id, reason, deps)
+            cancelled.append((job, after or job))
+            if left:
+                print_note(left)
         except Exception as error:
             if explain_error(error) is None:
                 raise
@@ -89,19 +90,6 @@ def _raise(failed: "Sequence[tuple[Job, Exception]]", count: int) -> NoReturn:
 
 def _document(before: "Job", after: "Job", deps: "Dependencies") -> dict[str, object]:
     return {"state_before": before.state.value, **job_json(after, deps.clock.now())}
-
-
-def _cancel(job_id: str, reason: str, deps: "Dependencies") -> "Job | None":
-    """Cancel a job; a stop that this caller may not ask for is left to the functions, which repeat it."""
-    try:
-        return cancel_job(job_id, reason, deps)
-    except PortError as error:
-        job = deps.jobs.load_job(job_id)
-        if job is None or job.definition.target.capabilities.sends_events or not job.cancel_requested:
-            raise
-
-        print_note(f"the functions stop its task within a minute: {error}")
-        return job
 
 
 def _describe(before: "Job", after: "Job") -> str:

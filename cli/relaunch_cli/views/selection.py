@@ -53,7 +53,7 @@ def render_selection(
 
 def shows_other_region(rows: Iterable[Row], options: SelectionOptions) -> bool:
     """Return whether a price that is shown has the sign of another region's."""
-    lines = _lines([row for row in rows if row["verdict"] == "kept"], limit=options.limit)
+    lines = kept_lines([row for row in rows if row["verdict"] == "kept"], limit=options.limit)
     return any(_price(line[0]).startswith(_OTHER_REGION) for line in lines)
 
 
@@ -101,14 +101,14 @@ def format_cost_range(row: Row) -> str:
     return f"${most}" if shown == most else f"${shown}-{most}"
 
 
-_Line = Sequence[Row]
+Line = Sequence[Row]
 """Offerings that differ only in their zone, shown in one line."""
 
 
 def _kept_parts(kept: Sequence[Row], *, limit: int) -> list[RenderableType]:
-    lines = _lines(kept)
-    shown = _lines(kept, limit=limit)
-    parts: list[RenderableType] = [_kept_table(shown, _columns(kept))]
+    lines = kept_lines(kept)
+    shown = kept_lines(kept, limit=limit)
+    parts: list[RenderableType] = [_kept_table(shown, kept_columns(kept))]
     if speeds := _describe_speeds(row for line in shown for row in line):
         parts.append(Text(speeds, style="dim"))
     if len(shown) < len(lines):
@@ -117,7 +117,8 @@ def _kept_parts(kept: Sequence[Row], *, limit: int) -> list[RenderableType]:
     return parts
 
 
-def _lines(kept: Iterable[Row], *, limit: int = 0) -> Sequence[_Line]:
+def kept_lines(kept: Iterable[Row], *, limit: int = 0) -> Sequence[Line]:
+    """Return the lines of kept offerings, the first `limit` of them (0: all); zones of one price share a line."""
     lines = [list(rows) for _, rows in groupby(kept, _group_key)]
     return lines[:limit] if limit else lines
 
@@ -128,10 +129,10 @@ def _group_key(row: Row) -> tuple[object, ...]:
     return (row["instance_type"], row["purchase"], provider, _reservation(row), *(row.get(key) for key in keys))
 
 
-def _columns(kept: Sequence[Row]) -> dict[str, Callable[[_Line], str]]:
-    """Return the columns by heading; without those that would be empty for every offering."""
+def kept_columns(kept: Sequence[Row]) -> dict[str, Callable[[Line], str]]:
+    """Return the cell of each column by heading; without columns that would be empty for every offering."""
     has_work = any(row.get("expected_cost_usd") is not None for row in kept)
-    columns: dict[str, tuple[bool, Callable[[_Line], str]]] = {
+    columns: dict[str, tuple[bool, Callable[[Line], str]]] = {
         "TYPE": (True, lambda line: str(line[0]["instance_type"])),
         "ACCELERATOR": (True, lambda line: _accelerator(line[0])),
         "PURCHASE": (any(map(_bought, kept)), lambda line: _bought(line[0]).strip()),
@@ -149,7 +150,7 @@ def _columns(kept: Sequence[Row]) -> dict[str, Callable[[_Line], str]]:
     return {heading: cell for heading, (is_known, cell) in columns.items() if is_known}
 
 
-def _kept_table(lines: Iterable[_Line], columns: Mapping[str, Callable[[_Line], str]]) -> PlainTable:
+def _kept_table(lines: Iterable[Line], columns: Mapping[str, Callable[[Line], str]]) -> PlainTable:
     table = PlainTable(
         *("#", *columns),
         right=("#", "$/H", "SAVES", "SCORE", "TO FINISH"),
@@ -166,7 +167,7 @@ def _accelerator(row: Row) -> str:
     return f"{row['accelerator_count']}x {row['accelerator'] or 'GPU'}{shown}"
 
 
-def _zones(line: _Line) -> str:
+def _zones(line: Line) -> str:
     zones = [str(row["zone"]) for row in line if row["zone"]]
     if not zones:
         return _provider_zones(line[0])
@@ -251,9 +252,8 @@ def _describe_learned(speed: Mapping[str, object]) -> str:
     return f"{format_count(int(str(speed['jobs'])), 'job')}{save}"
 
 
-def _rejected_table(
-    rows: Sequence[Row], filter_counts: Iterable[tuple[str, int, int]], options: SelectionOptions
-) -> PlainTable:
+def group_rejected(rows: Iterable[Row]) -> tuple[Mapping[str, Mapping[str, Sequence[Row]]], Mapping[object, int]]:
+    """Return the rejected offerings by filter and reason, and how many were on offer of each type and purchase."""
     by_filter: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
     offered: dict[object, int] = defaultdict(int)
     for row in rows:
@@ -261,6 +261,13 @@ def _rejected_table(
         offered[row["instance_type"], row["purchase"]] += 1
         if row["verdict"] != "kept":
             by_filter[str(row["filter"])][str(row["reason"])].append(row)
+    return by_filter, offered
+
+
+def _rejected_table(
+    rows: Sequence[Row], filter_counts: Iterable[tuple[str, int, int]], options: SelectionOptions
+) -> PlainTable:
+    by_filter, offered = group_rejected(rows)
     table = PlainTable("FILTER", "LEFT", "REASON", optional=("LEFT",), prose="wrapped")
     for filter_name, before, after in filter_counts:
         for reason in _reasons(by_filter.get(filter_name, {}), offered, options):
@@ -275,12 +282,12 @@ def _reasons(
     reasons = list(by_reason.items())
     named = reasons if options.is_full or len(reasons) <= _MAX_REASONS + 1 else reasons[:_MAX_REASONS]
     for reason, rows in named:
-        yield Text(f"{_join(_names(rows, offered), is_full=options.is_full)}: ").append(reason, style="dim")
+        yield Text(f"{_join(short_names(rows, offered), is_full=options.is_full)}: ").append(reason, style="dim")
     if left := [row for _, rows in reasons[len(named) :] for row in rows]:
         yield Text(f"{len(left)} more for other reasons of this filter: see {options.full_option}", style="dim")
 
 
-def _names(rows: Sequence[Row], offered: Mapping[object, int]) -> list[str]:
+def short_names(rows: Sequence[Row], offered: Mapping[object, int]) -> list[str]:
     """Return short names of offerings: the instance type alone stands for all offerings of it."""
     by_type: dict[object, list[Row]] = defaultdict(list)
     for row in rows:

@@ -1,0 +1,176 @@
+"""Reads all that the page of one job shows, and what has changed since the last look."""
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.training import TrainingProgress, measure_training
+from relaunch.core.lifecycle.explanation import explain
+from relaunch.core.lifecycle.start_stages import Start
+from relaunch.core.lifecycle.wait_explanation import Explanation
+from relaunch.core.machines.machine import Machine, MachineState
+from relaunch.ports import JobHistory
+from relaunch_cli import exit_codes
+from relaunch_cli.aws.connected import Connection
+from relaunch_cli.dashboard.kept import Kept
+from relaunch_cli.errors import CommandError, explain_error
+from relaunch_cli.job_checkpoints import JobCheckpoints, load_checkpoints
+from relaunch_cli.job_logs import JobLogs, LogLine
+from relaunch_cli.job_machines import MachineReader, load_job_machines
+from relaunch_cli.job_starts import load_starts
+from relaunch_cli.job_training import load_lines, with_noted
+from relaunch_cli.lookup import find_container, load_job
+from relaunch_cli.save_advice import advise_job
+from relaunch_cli.views.machine_progress import with_progress
+
+LOG_LINES = 1_000
+"""How many of the newest lines of a log are kept."""
+_FIRST_LINES = 200
+_MACHINE_SECONDS = 5.0
+# Each machine that a job asked for costs a read or more, once.
+_MOST_STARTS = 100
+_LONG = 3_600.0
+_CHECKPOINT_SECONDS = 20.0
+_LINE_SECONDS = 5.0
+_LOG_SECONDS = 2.0
+_MOST_LOGS = 20
+
+
+@dataclass(frozen=True)
+class JobView:
+    """What the page of a job shows."""
+
+    history: JobHistory
+    explanation: Explanation
+    training: TrainingProgress
+    saved: JobCheckpoints
+    starts: Sequence[Start]
+    machines: Sequence[Machine]
+    now: datetime
+
+    @property
+    def job(self) -> Job:
+        """Return the job."""
+        return self.history.job
+
+
+class JobReader:
+    """Reads jobs: the record at each look, the rest only if that has changed, or after seconds where it may have."""
+
+    def __init__(self, connection: Connection, kept: Kept) -> None:
+        self._connection = connection
+        self._kept = kept
+        self._machines = _KeptMachines(connection.deps.machines, kept)
+        self._logs: dict[str, _Log] = {}
+        self._lock = threading.Lock()
+
+    def load(self, given: str) -> JobView:
+        """Return what is to be shown of a job, given its ID or the beginning of it.
+
+        Raises:
+            CommandError: there is no such job, or there are several.
+        """
+        deps = self._connection.deps
+        job = load_job(deps, given)
+        version = (job.job_id, job.version)
+        history = self._kept.get(("history", *version), _LONG, lambda: deps.jobs.load_history(job.job_id))
+        if history is None:
+            raise CommandError(f"{job.job_id} is kept no longer", exit_code=exit_codes.NOT_FOUND)
+        seconds = _LONG if job.state.is_final else _CHECKPOINT_SECONDS
+        saved = self._kept.get(("saved", *version), seconds, lambda: load_checkpoints(job, deps.checkpoints))
+        lines = self._kept.get(("lines", *version), _LINE_SECONDS, partial(load_lines, history, self._connection))
+        now = deps.clock.now()
+        history = with_noted(history, saved, now)
+        machines = load_job_machines(history.job, self._machines)
+        explanation = explain(history.job, now)
+        explanation = replace(explanation, advice=(*explanation.advice, *advise_job(history)))
+        return JobView(
+            history,
+            with_progress(explanation, history.job, machines, now, deps.limits.machines),
+            measure_training(history.job, saved.newest, lines, now),
+            saved,
+            load_starts(history, self._machines, now, is_full=history.job.machines.requested <= _MOST_STARTS),
+            self._machines_of(history),
+            now,
+        )
+
+    def _machines_of(self, history: JobHistory) -> Sequence[Machine]:
+        """Return the machines of our own that its attempts were placed on."""
+        names = dict.fromkeys(each.placement.machine_id for each in history.attempts)
+        loaded = (self._machines.load_machine(name) for name in names if name)
+        return [machine for machine in loaded if machine is not None]
+
+    def log_since(self, given: str, number: int) -> tuple[Sequence[tuple[int, LogLine]], str]:
+        """Return the lines of a job's log after the line of this number, each with its number, and why there are none.
+
+        Raises:
+            CommandError: there is no such job.
+        """
+        job = load_job(self._connection.deps, given)
+        with self._lock:
+            log = self._logs.pop(job.job_id, None) or _Log(self._connection, job)
+            self._logs[job.job_id] = log
+            while len(self._logs) > _MOST_LOGS:
+                self._logs.pop(next(iter(self._logs)))
+            problem = self._kept.get(("log", job.job_id), _LOG_SECONDS, log.read)
+            return log.since(number), problem
+
+
+class _Log:
+    """The newest lines of the log of a job, read on from where it was read last."""
+
+    def __init__(self, connection: Connection, job: Job) -> None:
+        self._connection = connection
+        self._job_id = job.job_id
+        self._source = connection.pod_logs if job.definition.target.capabilities.runs_pods else connection.logs
+        self._reader: JobLogs | None = None
+        self._lines: deque[tuple[int, LogLine]] = deque(maxlen=LOG_LINES)
+        self._count = 0
+
+    def read(self) -> str:
+        """Read what is new; return why that is not possible, empty if it is."""
+        try:
+            runs = self._connection.jobs.load_runs(self._job_id)
+            if runs is None:
+                return ""
+            if self._reader is None:
+                self._reader = JobLogs(self._source, find_container(None, runs))
+                lines = self._reader.tail(runs, _FIRST_LINES)
+            else:
+                lines = list(self._reader.read(runs, self._connection.now()))
+        except Exception as error:
+            explained = explain_error(error)
+            if explained is None:
+                raise
+            return f"{explained.message}{': ' if explained.hint else ''}{explained.hint}"
+        for line in lines:
+            self._count += 1
+            self._lines.append((self._count, line))
+        return ""
+
+    def since(self, number: int) -> Sequence[tuple[int, LogLine]]:
+        """Return the lines after the line of this number."""
+        return [each for each in self._lines if each[0] > number]
+
+
+class _KeptMachines:
+    """Machines that are read again after seconds, and not at all once they are gone."""
+
+    def __init__(self, store: MachineReader, kept: Kept) -> None:
+        self._store = store
+        self._kept = kept
+        self._gone: dict[str, Machine] = {}
+
+    def load_machine(self, machine_id: str) -> Machine | None:
+        """Load a machine."""
+        if machine_id in self._gone:
+            return self._gone[machine_id]
+        load = self._store.load_machine
+        machine = self._kept.get(("machine", machine_id), _MACHINE_SECONDS, lambda: load(machine_id))
+        if machine is not None and machine.state is MachineState.GONE:
+            self._gone[machine_id] = machine
+        return machine

@@ -1,0 +1,66 @@
+"""Templates: every value is text, which is escaped (Jinja2's autoescape), and has no control characters."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from importlib import resources
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from relaunch_cli.terminal import one_line
+from relaunch_cli.views.formatting import format_cost, format_count, format_duration
+
+ASSETS: Mapping[str, str] = {
+    "style.css": "text/css; charset=utf-8",
+    "drawings.css": "text/css; charset=utf-8",
+    "page.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
+"""The files that pages load, and their types."""
+# Of a file that is opened from a disk: nothing is loaded, and its one style is its own.
+EXPORT_STYLES = ("style.css", "drawings.css")
+
+
+def render(template: str, values: Mapping[str, object]) -> str:
+    """Return a page."""
+    return _environment().get_template(template).render(values)
+
+
+@cache
+def read_asset(name: str) -> bytes:
+    """Return a file of ASSETS."""
+    return resources.files(__package__).joinpath("assets", name).read_bytes()
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(__package__),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_one_line,
+    )
+    environment.filters |= {"duration": format_duration, "cost": format_cost, "count": format_count, "when": _when}
+    return environment
+
+
+def _one_line(value: object) -> object:
+    if value is None:
+        return ""
+    # Markup is a text too, of the templates themselves.
+    return one_line(value) if type(value) is str else value
+
+
+def _when(at: datetime | None, now: datetime) -> str:
+    """Return a time in UTC as an element of a page, with its date unless it is today's."""
+    if at is None:
+        return Markup("&ndash;")
+    at = at.astimezone(UTC)
+    shown = f"{at:%H:%M:%S}" if at.date() == now.astimezone(UTC).date() else f"{at:%Y-%m-%d %H:%M}"
+    distance = f"in {format_duration(at - now)}" if at > now else f"{format_duration(max(now - at, timedelta(0)))} ago"
+    return Markup('<time datetime="{0}" title="{0}, {2}">{1}</time>').format(
+        f"{at:%Y-%m-%dT%H:%M:%SZ}", shown, distance
+    )
