@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import os
 import shlex
 import signal
 import sys
@@ -11,8 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
 
+from relaunch_cli.aws.connection import AwsConnection
+from relaunch_cli.dashboard.opening import served_dashboard
 from relaunch_local.stack.build import NotBuiltError
-from relaunch_local.stack.deployment import DeploymentError
+from relaunch_local.stack.deployment import STACK, DeploymentError
 from relaunch_local.stack.empty_account import empty_account
 from relaunch_local.stack.emulator import EmulatorError
 from relaunch_local.stack.forwarder import DeliveryFaults, Event
@@ -59,9 +62,12 @@ def run(settings: LocalWorldSettings) -> None:
     """Start the local world, print its environment variables, and print its events until interrupted."""
     with local_world(settings, report=lambda line: print(f"· {line}", file=sys.stderr)) as world:
         print_environment(world)
-        with world.simulator.clock.lock:
-            world.simulator.subscribe(print_event)
-        threading.Event().wait()
+        os.environ.update(world.environment())
+        with served_dashboard(AwsConnection(STACK), STACK) as url:
+            print(f"Or look at it: {url}\n", file=sys.stderr)
+            with world.simulator.clock.lock:
+                world.simulator.subscribe(print_event)
+            threading.Event().wait()
 
 
 def run_empty(settings: LocalWorldSettings) -> None:

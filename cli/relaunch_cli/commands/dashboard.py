@@ -4,13 +4,11 @@ from typing import Annotated
 
 import typer
 
-from relaunch_cli.dashboard.application import POLL_SECONDS, Dashboard
-from relaunch_cli.dashboard.guard import Guard
-from relaunch_cli.dashboard.server import DashboardServer
+from relaunch_cli.dashboard.opening import open_dashboard
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect
 from relaunch_cli.options import DEFAULT_STACK, Stack
-from relaunch_cli.views.screen import print_note, print_text
+from relaunch_cli.views.screen import print_note, print_text, progress
 
 
 def dashboard(
@@ -30,16 +28,17 @@ def dashboard(
     that lets a browser in. Nothing is deployed, and nothing is changed before a form asks.
     """
     connection = connect(context, stack)
+    with progress("connecting"):
+        # What is wrong with the stack or the credentials is said here, and not on the page.
+        connection.deps  # noqa: B018 - a property that connects
     try:
-        server = DashboardServer(port)
+        server, url = open_dashboard(connection, stack, port)
     except OSError as error:
         raise CommandError(f"port {port} cannot be used: {error.strerror}", "give another --port, or none") from error
-    guard = Guard(server.port)
-    server.answer = Dashboard(connection, guard, stack, POLL_SECONDS).answer
-    print_text(guard.url)
+    print_text(url)
     print_note("the address lets in whoever has it, as you; Ctrl-C ends the page")
     if has_browser:
-        typer.launch(guard.url)
+        typer.launch(url)
     try:
         server.serve_forever()
     finally:

@@ -5,6 +5,7 @@ import json
 import traceback
 import uuid
 from collections.abc import Mapping
+from functools import cached_property
 from urllib.parse import quote, urlencode
 
 from relaunch_cli import exit_codes
@@ -42,8 +43,15 @@ class Dashboard:
         self._guard = guard
         self._common = {"stack": stack, "poll_seconds": poll_seconds}
         self._kept = Kept(connection.now)
-        self._lists = JobLists(connection.deps.jobs, self._kept)
-        self._jobs = JobReader(connection, self._kept)
+
+    # Connecting takes a second, which nobody waits for who does not look.
+    @cached_property
+    def _lists(self) -> JobLists:
+        return JobLists(self._connection.deps.jobs, self._kept)
+
+    @cached_property
+    def _jobs(self) -> JobReader:
+        return JobReader(self._connection, self._kept)
 
     def answer(self, request: Request) -> Response:
         """Return the answer to a request; what goes wrong is a page too, and never a traceback."""

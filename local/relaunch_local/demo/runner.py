@@ -20,6 +20,7 @@ from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.arrange_upload_rules import settle_upload_rules, widen_upload_rules
 from relaunch.usecases.register_definitions import compare_definitions, register_definitions
 from relaunch_cli.aws.connection import AwsConnection
+from relaunch_cli.dashboard.opening import served_dashboard
 from relaunch_cli.errors import CommandError
 from relaunch_local.demo import drawings, evidence
 from relaunch_local.demo.ack_story import run_eviction_story, run_node_loss_story
@@ -65,6 +66,8 @@ def run_demo(outcome: Outcome, screen: Screen) -> None:
         local = open_world(stack, make_settings(outcome, outside), screen)
         outcome.seconds["deployed"] = screen.seconds
         session = open_session(local, screen, outcome, outside)
+        screen.line("watch it in a browser, while it lasts:")
+        screen.show(Text(stack.enter_context(served_dashboard(session.connection, STACK)), no_wrap=True))
         run_stories(session, outcome)
     screen.line("the local world is removed", "dim")
     outcome.seconds["ended"] = screen.seconds
