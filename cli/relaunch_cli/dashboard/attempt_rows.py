@@ -14,7 +14,7 @@ from relaunch_cli.dashboard.known_checkpoints import KnownCheckpoint, read_folde
 from relaunch_cli.views.formatting import format_duration
 
 # The clocks of the machine, of the cluster and of Relaunch differ, and a step is noted in whole seconds.
-_LEAST_LOST = timedelta(seconds=10)
+_CLOCKS_DIFFER = timedelta(seconds=10)
 
 _ENDS = {
     StopKind.SUCCESS: (MarkKind.SUCCESS, "finished"),
@@ -41,36 +41,49 @@ class Lost:
 class Run:
     """An attempt that ran: what followed it, and where in time its parts lie.
 
-    `ended_at` is None while it runs; `saving_since` is None if nothing asked it to stop.
+    `ended_at` is when its task had stopped, None while it has not. `trained_until` is when it was asked to stop, or its
+    program ended, None while it trains; `is_asked` says which.
     """
 
     attempt: Attempt
     following: Attempt | None
     started_at: datetime
-    saving_since: datetime | None
+    trained_until: datetime | None
     ended_at: datetime | None
+    is_asked: bool = False
 
     @property
-    def trained_until(self) -> datetime | None:
-        """Return when it was asked to stop, or ended; None while it trains."""
-        return self.saving_since or self.ended_at
+    def is_stopping(self) -> bool:
+        """Return whether it took time to stop: to save, or until the cluster had stopped the task of its program."""
+        if self.trained_until is None:
+            return False
+        return self.is_asked or self.ended_at is None or self.ended_at - self.trained_until >= _CLOCKS_DIFFER
 
 
 def find_run(attempt: Attempt, following: Attempt | None, job: Job) -> Run | None:
     """Return when an attempt ran; None if it has not started."""
-    if attempt.started_at is None:
+    started_at = attempt.started_at
+    if started_at is None:
         return None
-    ended_at = attempt.program_ended_at or (attempt.stop.at if attempt.stop is not None else None)
-    if ended_at is None:
+    program_ended_at = attempt.program_ended_at
+    ended_at = attempt.stop.at if attempt.stop is not None else None
+    if ended_at is None and (following is not None or job.state.is_final):
         # A record of it that was not written; it does not run beside the next one for ever.
-        ended_at = following.placement.requested_at if following is not None else job.ended_at
-    since = attempt.intent.at if attempt.intent is not None else None
-    if since is None and attempt.handover is None and ended_at is not None:
-        # A training that looks for notices saves without being asked.
-        since = attempt.warned_at
-    if since is not None and (since < attempt.started_at or (ended_at is not None and since > ended_at)):
-        since = None
-    return Run(attempt, following, attempt.started_at, since, ended_at)
+        ended_at = program_ended_at or (following.placement.requested_at if following is not None else job.ended_at)
+    if ended_at is not None and program_ended_at is not None:
+        ended_at = max(ended_at, program_ended_at)
+    last = program_ended_at or ended_at
+    asked_at = _asked_at(attempt, last)
+    if asked_at is not None and asked_at >= started_at and (last is None or asked_at <= last):
+        return Run(attempt, following, started_at, asked_at, ended_at, is_asked=True)
+    return Run(attempt, following, started_at, last, ended_at)
+
+
+def _asked_at(attempt: Attempt, last: datetime | None) -> datetime | None:
+    """Return when it was asked to stop: a training that looks for notices saves without being asked."""
+    if attempt.intent is not None:
+        return attempt.intent.at
+    return attempt.warned_at if attempt.handover is None and last is not None else None
 
 
 def find_lost(run: Run, job: Job, checkpoints: Sequence[KnownCheckpoint]) -> Lost | None:
@@ -97,7 +110,7 @@ def find_lost(run: Run, job: Job, checkpoints: Sequence[KnownCheckpoint]) -> Los
 
 
 def _lost(began_at: datetime, ended_at: datetime, why: str) -> Lost | None:
-    return Lost(began_at, ended_at, why) if ended_at - began_at >= _LEAST_LOST else None
+    return Lost(began_at, ended_at, why) if ended_at - began_at >= _CLOCKS_DIFFER else None
 
 
 def make_attempt_row(attempt: Attempt, run: Run | None, lost: Lost | None, start: Start | None, job: Job) -> Row:
@@ -171,10 +184,12 @@ def _run_spans(run: Run, lost: Lost | None) -> Iterator[Span]:
     until = run.trained_until
     gpus = f"on {run.attempt.instance_id}" if run.attempt.instance_id else ""
     yield Span(SpanKind.TRAINING, run.started_at, until, "training", f"training {gpus}".rstrip())
-    if run.saving_since is not None:
+    if until is not None and run.is_stopping:
         intent = run.attempt.intent
         why = f": {intent.detail}" if intent is not None and intent.detail else ""
-        yield Span(SpanKind.SAVING, run.saving_since, run.ended_at, "saving", f"saving and stopping{why}")
+        label = "saving" if run.is_asked else "stopping"
+        title = f"saving and stopping{why}" if run.is_asked else "its program had ended, its task had not stopped"
+        yield Span(SpanKind.SAVING, until, run.ended_at, label, title)
     if lost is not None:
         yield Span(SpanKind.LOST, lost.began_at, lost.ended_at, "lost", f"lost work: {lost.why}")
 
@@ -217,5 +232,5 @@ def _outcome(attempt: Attempt, run: Run | None, lost: Lost | None) -> str:
 
 def _end_words(attempt: Attempt) -> str:
     if attempt.stop is None:
-        return "saving"
+        return "stopping"
     return _ENDS[attempt.stop.kind][1] if attempt.stop.kind in _ENDS else f"failed ({attempt.stop.kind})"

@@ -160,6 +160,18 @@ def test_a_warning_without_a_stop_request_begins_the_save_and_a_handover_does_no
     assert spans(draw(make_history([asked])).rows[1]) == [("booting", 0, 1), ("training", 1, 29), ("saving", 29, 30)]
 
 
+def test_the_time_from_the_end_of_a_program_to_that_of_its_task_is_no_training():
+    stopped = draw(make_history([ran(1, 0, 30, program_ended_at=after(25))])).rows[1]
+    soon = draw(make_history([ran(1, 0, 30, program_ended_at=after(29.9))])).rows[1]
+    held = draw(make_history([ran(1, 0, None, program_ended_at=after(25))], state=S)).rows[1]
+
+    assert spans(stopped) == [("booting", 0, 1), ("training", 1, 25), ("saving", 25, 30)]
+    assert stopped.outcome == "machine lost after 24m00s of training"
+    assert spans(soon, SpanKind.SAVING) == []
+    assert spans(held)[1:] == [("training", 1, 25), ("saving", 25, None)]
+    assert held.outcome == "stopping after 24m00s of training"
+
+
 @pytest.mark.parametrize(
     ("kind", "mark", "outcome"),
     [
