@@ -7,7 +7,7 @@ import pytest
 from fakes import machines as own_machines
 from fakes.builders import NOW, make_definition, make_job, make_placement
 from fakes.job_histories import JOB_ID, MINUTE, TrainingStory, after, checkpoint, entry, make_history, ran
-from relaunch.core.jobs.attempt import Attempt, PlacementState, StopKind
+from relaunch.core.jobs.attempt import Attempt, IntentKind, PlacementState, StopIntent, StopKind
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.reported import SeriesPoint
 from relaunch.core.jobs.state import JobState
@@ -24,6 +24,9 @@ L = JobState.LAUNCHING
 R = JobState.RUNNING
 # Step 20 was done 20 minutes after NOW.
 STEPS = TrainingProgress(series=(SeriesPoint(10, after(10).timestamp()), SeriesPoint(20, after(20).timestamp())))
+
+
+ASKED = StopIntent(IntentKind.INTERRUPTION, after(29), "the next machine is ready")
 
 
 def draw(history, starts=(), machines=(), training=STEPS, saved=None, now=None):
@@ -83,7 +86,7 @@ def test_the_time_of_the_newest_attempts_checkpoints_is_known_without_a_series()
         pytest.param(ran(1, 0, 30), {"training": TrainingProgress()}, id="when the step was done is not known"),
         pytest.param(ran(1, 25, 30), {}, id="the step of the series is not of this attempt"),
         pytest.param(ran(1, 0, 20.1), {}, id="six seconds are within what clocks differ"),
-        pytest.param(ran(1, 0, 30, warned_at=after(19)), {}, id="it was saved after the warning"),
+        pytest.param(ran(1, 0, 30, warned_at=after(19), intent=ASKED), {}, id="it was saved after the warning"),
         pytest.param(ran(1, 0, 30), {"second": ran(2, 40, 50, started_at=None)}, id="the next one did not run"),
         pytest.param(
             ran(1, 0, 30), {"definition": make_definition(checkpoint_uri=None)}, id="nobody says where it saves"
@@ -111,6 +114,7 @@ def test_an_attempt_without_a_stop_does_not_run_beside_the_next_one_for_ever():
 def failed_tries(count: int, first: float = 0.0, number: int | None = None):
     for index in range(count):
         yield entry(first + index, W, "machine claimed", number, "EC2 is asked for g5.xlarge")
+        yield entry(first + index + 0.2, W, "waiting for machine", number)
         yield entry(first + index + 0.5, W, "machine lost", number, "EC2 has no capacity for it")
 
 

@@ -190,6 +190,24 @@ def test_the_end_of_an_attempt_is_a_mark_with_its_reason(kind, mark, outcome):
     assert row.outcome == outcome
 
 
+def test_a_request_to_stop_what_had_ended_is_no_save():
+    late = StopIntent(IntentKind.CANCEL, after(31), "asked by ada")
+
+    assert spans(draw(make_history([ran(1, 0, 30, intent=late)])).rows[1]) == [("booting", 0, 1), ("training", 1, 30)]
+
+
+def test_a_task_that_is_stopped_before_it_ran_saves_nothing():
+    timeline = (entry(0, L, "launching", 1), entry(5, S, "start deadline", 1), entry(6, W, "stopped: no-capacity", 1))
+
+    row = draw(make_history((), timeline), after(10)).rows[0]
+
+    assert [(each.kind, each.label) for each in row.spans] == [
+        (SpanKind.FAILED_START, "its task starts"),
+        (SpanKind.FAILED_START, "its task is withdrawn"),
+        (SpanKind.WAITING, "waits for its launch"),
+    ]
+
+
 def test_notices_and_moves_are_marks():
     move = ran(1, 0, None, handover=Handover(after(20), "spot is cheaper", is_move=True))
     rebalance = ran(1, 0, None, handover=Handover(after(20), "rebalance recommendation"))
@@ -234,9 +252,9 @@ def test_a_job_of_no_time_and_one_whose_clocks_differ_are_drawn_within_the_edges
 def test_times_are_in_utc_wherever_they_come_from():
     elsewhere = after(1).astimezone(timezone(timedelta(hours=2)))
 
-    row = draw(make_history([ran(1, 0, 30, started_at=elsewhere)])).rows[1]
+    row = draw(make_history([ran(1, 0, 30, started_at=elsewhere, warned_at=elsewhere)])).rows[1]
 
-    assert all(each.began_at.utcoffset() == timedelta(0) for each in row.spans)
+    assert all(each.began_at.utcoffset() == timedelta(0) for each in row.events)
 
 
 def test_a_checkpoint_is_marked_at_its_step_and_no_other_step_of_the_series():
@@ -253,6 +271,15 @@ def test_a_checkpoint_is_marked_at_its_step_and_no_other_step_of_the_series():
         ("checkpoint of step 50, loss 0.02", 50),
         ("checkpoint of step 55, loss 0.0181818", 55),
     ]
+
+
+def test_a_step_that_a_later_attempt_did_again_says_nothing_of_the_checkpoint_of_an_earlier_one():
+    attempts = [ran(1, 0, 30), ran(2, 40, None, resume_uri=checkpoint(20))]
+    again = TrainingProgress(series=(SeriesPoint(20, after(50).timestamp()),))
+
+    rows = draw(make_history(attempts, state=R), training=again).rows
+
+    assert [each.kind for row in rows for each in row.marks] == [MarkKind.STOP]
 
 
 def test_without_the_newest_checkpoint_the_one_that_was_noted_with_the_job_is_marked():

@@ -12,7 +12,7 @@ from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.reported import SeriesPoint
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.jobs.training import TrainingProgress
-from relaunch_cli.dashboard.drawing import MarkKind, SpanKind
+from relaunch_cli.dashboard.drawing import MarkKind, SpanKind, merge
 from relaunch_cli.dashboard.export import export_page
 from relaunch_cli.dashboard.loss_curve import make_loss_curve
 from relaunch_cli.dashboard.timeline import make_timeline
@@ -160,6 +160,22 @@ def test_a_span_of_less_than_two_pixels_is_two_and_its_text_has_its_own_times():
     assert training.tooltip(after(999)) == (
         f"training on {training.title.rpartition(' ')[2]}\n14 Mar 09:27:53 to 14 Mar 09:27:54 UTC, 1s"
     )
+
+
+def test_narrow_neighbours_of_a_kind_are_one_and_wide_ones_keep_their_labels():
+    attempts = [ran(number, number, number + 1) for number in range(1, 8)]
+    wide = (entry(0, JobState.WAITING, "waiting for image"), entry(400, JobState.WAITING, "waiting for capacity"))
+    timeline = make_timeline(make_history(attempts, wide), (), (), TrainingProgress(), after(1_000))
+
+    waits = timeline.rows[0].drawn
+    together = merge(tuple(span for row in timeline.rows[1:] for span in row.spans if span.kind is SpanKind.BOOTING))
+
+    assert [(each.label, each.width) for each in waits] == [
+        ("waits for its image", 400.0),
+        ("waits for capacity", 600.0),
+    ]
+    assert [(each.x, each.width) for each in together] == [(1.0, 7.0)]
+    assert together[0].title.count("\n") == 6
 
 
 def _colours(scheme: str) -> dict[str, str]:
