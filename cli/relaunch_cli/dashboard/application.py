@@ -58,7 +58,8 @@ class Dashboard:
         try:
             if self._guard.is_entry(request):
                 # A cookie that is SameSite=Strict is not sent after a redirect from elsewhere: the page itself goes on.
-                body = b'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/">'
+                job_id = request.parameter("job")
+                body = render("enter.html", {"link": job_link(quote(job_id, safe="")) if job_id else "/"}).encode()
                 return Response(200, body, headers={"Set-Cookie": self._guard.cookie})
             self._guard.check(request)
         except RefusedError as refusal:
@@ -87,6 +88,11 @@ class Dashboard:
                 return self._list_jobs(request)
             case "jobs", job_id:
                 return self._show_job(request, job_id)
+            case "jobs", job_id, "export":
+                name, page = self.export_job(job_id)
+                return Response(
+                    200, page.encode(), headers={"Content-Disposition": f'attachment; filename="{name}.html"'}
+                )
             case "jobs", job_id, "log":
                 return self._show_log(request, job_id)
             case "jobs", job_id, ("cancel" | "retry") as action:
@@ -151,6 +157,16 @@ class Dashboard:
         return self._live(
             "job.html", {"page": "jobs", "now": view.now, "is_export": False, **job_values(view)}, request
         )
+
+    def export_job(self, given: str) -> tuple[str, str]:
+        """Return the ID of a job, and its page as one file that loads nothing.
+
+        Raises:
+            CommandError: there is no such job, or there are several.
+        """
+        view = self._jobs.load(given)
+        values = {"now": view.now, "is_export": True, **job_values(view)}
+        return view.job.job_id, render_file("job_body.html", values, view.job.job_id)
 
     def _show_log(self, request: Request, job_id: str) -> Response:
         after = request.parameter("after")

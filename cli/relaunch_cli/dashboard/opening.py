@@ -31,3 +31,12 @@ def served_dashboard(connection: Connection, stack: str) -> Iterator[str]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+def export_job(connection: Connection, job_id: str) -> str:
+    """Return the page of a job, given its ID or the beginning of it, as one file that loads nothing.
+
+    Raises:
+        CommandError: there is no such job, or there are several.
+    """
+    return Dashboard(connection, Guard(0), "").export_job(job_id)[1]

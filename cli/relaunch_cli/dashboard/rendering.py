@@ -8,6 +8,7 @@ from importlib import resources
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from relaunch_cli.dashboard.export import export_page
 from relaunch_cli.terminal import one_line
 from relaunch_cli.views.formatting import format_cost, format_count, format_duration
 
@@ -18,13 +19,17 @@ ASSETS: Mapping[str, str] = {
     "icon.svg": "image/svg+xml",
 }
 """The files that pages load, and their types."""
-# Of a file that is opened from a disk: nothing is loaded, and its one style is its own.
-EXPORT_STYLES = ("style.css", "drawings.css")
 
 
 def render(template: str, values: Mapping[str, object]) -> str:
     """Return a page."""
     return _environment().get_template(template).render(values)
+
+
+def render_file(template: str, values: Mapping[str, object], title: str) -> str:
+    """Return what a page shows as one file, which loads nothing and names no address."""
+    styles = [read_asset(name).decode() for name in ASSETS if name.endswith(".css")]
+    return export_page(f"<main>{render(template, values)}</main>", styles, title)
 
 
 @cache

@@ -9,7 +9,9 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import CostBasis, JobState
 from relaunch.core.lifecycle.explanation import time_left
 from relaunch_cli.dashboard.job_reader import JobView
+from relaunch_cli.dashboard.loss_curve import make_loss_curve
 from relaunch_cli.dashboard.pages.selection import selection_views
+from relaunch_cli.dashboard.timeline import make_timeline
 from relaunch_cli.views.formatting import format_cost, format_duration, format_machine
 from relaunch_cli.views.job_training import links_of, saved_rows
 from relaunch_cli.views.jobs import describe_entry, describe_machine_cost, format_attempt_price
@@ -31,6 +33,8 @@ def job_values(view: JobView) -> Mapping[str, object]:
         "cost": _cost(view),
         "facts": [*_facts(job), *((name, text.plain) for name, text in rows if name not in links)],
         "links": links,
+        "timeline": make_timeline(view.history, view.starts, view.machines, view.training, now, view.saved.newest),
+        "curve": make_loss_curve(view.history, view.training, view.saved.newest),
         "attempts": [_attempt(each, view) for each in reversed(view.history.attempts)],
         "selections": selection_views(view.history),
         "entries": [(entry, describe_entry(entry).plain) for entry in reversed(view.history.timeline)],
