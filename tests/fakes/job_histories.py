@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ MINUTE = timedelta(minutes=1)
 DASHBOARD = Path(relaunch_cli.dashboard.__file__).parent
 
 
+@cache
 def environment() -> Environment:
     """Return the environment of the dashboard's templates, as strict as that of the page."""
     return Environment(

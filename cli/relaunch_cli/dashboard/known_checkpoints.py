@@ -16,6 +16,8 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.reported import SeriesPoint
 
+MOST_DRAWN = 60
+"""How many checkpoints a drawing has at most."""
 _FOLDER = re.compile(r"(?:.*/)?(?P<job>[^/]+)/attempt-(?P<attempt>[0-9]{1,6})/step-(?P<step>[0-9]{1,19})/?")
 # The clock of the training's machine, and that of the cluster which says when it started.
 _CLOCKS_DIFFER = timedelta(seconds=5)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from relaunch_cli.dashboard.known_checkpoints import KnownCheckpoint, find_checkpoints, finite, point_time
+from relaunch.core.jobs.reported import thin
+from relaunch_cli.dashboard.known_checkpoints import MOST_DRAWN, KnownCheckpoint, find_checkpoints, finite, point_time
 from relaunch_cli.dashboard.scale import WIDTH, NumberScale, Tick, format_number, scale_of
-from relaunch_cli.dashboard.timeline import MOST_CHECKPOINTS, thin_evenly
 
 if TYPE_CHECKING:
     from relaunch.core.jobs.progress import SavedCheckpoint
@@ -61,7 +61,7 @@ class LossCurve:
     @property
     def listed(self) -> tuple[LossPoint, ...]:
         """Return the points and checkpoints of the table, evenly spread where there are many."""
-        points = thin_evenly(self.points, _MOST_LISTED)
+        points = thin(self.points, _MOST_LISTED)
         return tuple(sorted((*points, *self.checkpoints), key=lambda each: (each.step, each.is_checkpoint)))
 
 
@@ -112,7 +112,7 @@ def _dots(checkpoints: Sequence[KnownCheckpoint], points: Sequence[LossPoint]) -
     """Return the checkpoints that lie on the curve: between two of its points where their own loss is not known."""
     newest = {each.step: each for each in checkpoints}
     within = [each for step, each in sorted(newest.items()) if points[0].step <= step <= points[-1].step]
-    return tuple(_dot(each, points) for each in thin_evenly(within, MOST_CHECKPOINTS))
+    return tuple(_dot(each, points) for each in thin(within, MOST_DRAWN))
 
 
 def _dot(checkpoint: KnownCheckpoint, points: Sequence[LossPoint]) -> LossPoint:

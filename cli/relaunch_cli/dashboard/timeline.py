@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
+from relaunch.core.jobs.reported import thin
 from relaunch_cli.dashboard.attempt_rows import Run, find_lost, find_run, make_attempt_row, make_start_row
 from relaunch_cli.dashboard.drawing import SPAN_NAMES, Mark, MarkKind, Row, RowKind, SpanKind, Timeline, Total
 from relaunch_cli.dashboard.job_row import describe_state, make_job_row
-from relaunch_cli.dashboard.known_checkpoints import KnownCheckpoint, find_checkpoints
+from relaunch_cli.dashboard.known_checkpoints import MOST_DRAWN, KnownCheckpoint, find_checkpoints
 from relaunch_cli.dashboard.machine_rows import make_machine_row
 from relaunch_cli.dashboard.scale import TimeScale
 from relaunch_cli.dashboard.tries import Try, find_failed, is_open_start, make_rest_row, make_tries_row
@@ -23,10 +24,7 @@ if TYPE_CHECKING:
     from relaunch.core.machines.machine import Machine
     from relaunch.ports import JobHistory
 
-_Item = TypeVar("_Item")
-
 MOST_ROWS = 60
-MOST_CHECKPOINTS = 60
 _LEGEND = {SpanKind.FAILED_START: "starts that came to nothing"}
 
 
@@ -101,7 +99,7 @@ class _RowMaker:
         return replace(row, marks=(*self._checkpoint_marks(attempt), *row.marks))
 
     def _checkpoint_marks(self, attempt: "Attempt") -> Iterator[Mark]:
-        drawn = thin_evenly([each for each in self._checkpoints if each.at is not None], MOST_CHECKPOINTS)
+        drawn = thin([each for each in self._checkpoints if each.at is not None], MOST_DRAWN)
         for each in drawn:
             if each.attempt == attempt.number and each.at is not None:
                 loss = f", loss {each.loss:.6g}" if each.loss is not None else ""
@@ -117,14 +115,6 @@ class _RowMaker:
             if run is not None and each.number in shown:
                 runs.append((run, shown[each.number].began_at))
         return make_machine_row(machine, runs, scale) if runs else None
-
-
-def thin_evenly(items: Sequence[_Item], most: int) -> list[_Item]:
-    """Return at most so many of the items, evenly spread, the first and the newest among them."""
-    if len(items) <= most:
-        return list(items)
-    last = len(items) - 1
-    return [items[round(index * last / (most - 1))] for index in range(most)]
 
 
 def _after(attempt: "Attempt", started: "Sequence[Attempt]") -> "Attempt | None":
@@ -185,4 +175,5 @@ def _summarize(history: "JobHistory", rows: Sequence[Row], failed: int, now: dat
         *([format_count(job.totals.failures, "failure")] if job.totals.failures else []),
     ]
     took = f"{'after' if job.ended_at else 'for'} {format_duration(until - job.accepted_at)}"
-    return f"{describe_state(job)} {took}: {', '.join(parts)}".capitalize()
+    state = describe_state(job)
+    return f"{state[:1].upper()}{state[1:]} {took}: {', '.join(parts)}"

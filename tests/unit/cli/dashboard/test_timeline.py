@@ -13,7 +13,7 @@ from relaunch.core.jobs.reported import SeriesPoint
 from relaunch.core.jobs.state import JobState, NotedProgress, Waiting, WaitReason
 from relaunch.core.jobs.training import TrainingProgress, measure_training
 from relaunch_cli.dashboard.drawing import MarkKind, RowKind, SpanKind
-from relaunch_cli.dashboard.timeline import MOST_ROWS, make_timeline, thin_evenly
+from relaunch_cli.dashboard.timeline import MOST_ROWS, make_timeline
 from relaunch_cli.job_checkpoints import load_checkpoints
 from relaunch_cli.job_starts import load_starts
 
@@ -296,11 +296,6 @@ def test_of_many_checkpoints_sixty_are_marked_the_newest_among_them():
 
     assert len(found) == 60
     assert found[-1].title == "checkpoint of step 1,000"
-
-
-def test_few_items_are_all_kept():
-    assert thin_evenly([1, 2, 3], 3) == [1, 2, 3]
-    assert thin_evenly(list(range(11)), 3) == [0, 5, 10]
 
 
 def test_three_hundred_attempts_are_at_most_sixty_rows_of_which_one_has_the_oldest():

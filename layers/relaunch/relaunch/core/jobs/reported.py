@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from relaunch.core.records import dataclass
 
@@ -18,6 +18,7 @@ MAX_POINTS = 1_000
 """How many points a series has at most; one that is full is thinned evenly."""
 MOST_STEPS = 10**18
 _LONGEST_SAVE = timedelta(days=1)
+_Point = TypeVar("_Point")
 _METRIC_NAME = r"[A-Za-z_][A-Za-z0-9_./-]{0,79}"
 # 2000-01-01 and 2200-01-01: a clock that is further off says nothing.
 _TIMES = (946_684_800, 7_258_118_400)
@@ -60,7 +61,7 @@ def read_reported(manifest: Mapping[str, Any]) -> Reported:
     )
 
 
-def thin(points: Sequence[SeriesPoint], most: int = MAX_POINTS) -> tuple[SeriesPoint, ...]:
+def thin(points: Sequence[_Point], most: int = MAX_POINTS) -> tuple[_Point, ...]:
     """Return at most so many of the points, evenly spread, the first and the newest among them."""
     if len(points) <= most:
         return tuple(points)
