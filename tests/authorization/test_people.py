@@ -53,7 +53,8 @@ COMMANDS: dict[str, Arguments] = {
     "dead-letters redrive": lambda _job, _file: ["dead-letters", "redrive", "attempts"],
     "dead-letters drop": lambda _job, _file: ["dead-letters", "drop", "attempts", "--yes"],
 }
-# They write a script and a schema; the pages of the dashboard are asked for below; `init` is tried in an account of its own, by tests/real/test_deploy.py.
+# They write a script and a schema; the pages of the dashboard are asked for below; `init` is tried in an account of its
+# own, by tests/real/test_deploy.py.
 ELSEWHERE = {"completion", "dashboard", "init", "schema"}
 
 

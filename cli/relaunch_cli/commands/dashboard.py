@@ -14,7 +14,7 @@ from relaunch_cli.options import DEFAULT_STACK, Stack
 from relaunch_cli.views.screen import print_note, print_text, progress
 
 
-def dashboard(  # noqa: PLR0913 - a command has the options it has
+def dashboard(
     context: typer.Context,
     job: Annotated[
         str, typer.Argument(metavar="[JOB]", help="Begin with the page of this job.", autocompletion=complete_job)

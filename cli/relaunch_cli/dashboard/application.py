@@ -18,7 +18,7 @@ from relaunch_cli.dashboard.job_reader import JobReader
 from relaunch_cli.dashboard.kept import Kept
 from relaunch_cli.dashboard.pages.job import job_values
 from relaunch_cli.dashboard.pages.jobs import job_link, jobs_values, read_filter
-from relaunch_cli.dashboard.rendering import ASSETS, read_asset, render
+from relaunch_cli.dashboard.rendering import ASSETS, read_asset, render, render_file
 from relaunch_cli.errors import CommandError, explain_error
 from relaunch_cli.lookup import load_definition, load_job
 from relaunch_cli.terminal import echo, log_lines
@@ -88,15 +88,8 @@ class Dashboard:
                 return self._list_jobs(request)
             case "jobs", job_id:
                 return self._show_job(request, job_id)
-            case "jobs", job_id, "export":
-                name, page = self.export_job(job_id)
-                return Response(
-                    200, page.encode(), headers={"Content-Disposition": f'attachment; filename="{name}.html"'}
-                )
-            case "jobs", job_id, "log":
-                return self._show_log(request, job_id)
-            case "jobs", job_id, ("cancel" | "retry") as action:
-                return self._ask(request, job_id, action)
+            case "jobs", job_id, part:
+                return self._get_of_job(request, job_id, part)
             case ("definitions",):
                 return self._list_definitions(request)
             case "definitions", name, "submit":
@@ -104,6 +97,19 @@ class Dashboard:
                 return self._form("submit.html", {"page": "definitions", "definition": definition}, request)
             case "assets", name if name in ASSETS:
                 return Response(200, read_asset(name), ASSETS[name])
+            case _:
+                return self._not_found(request)
+
+    def _get_of_job(self, request: Request, job_id: str, part: str) -> Response:
+        match part:
+            case "export":
+                name, page = self.export_job(job_id)
+                disposition = f'attachment; filename="{name}.html"'
+                return Response(200, page.encode(), headers={"Content-Disposition": disposition})
+            case "log":
+                return self._show_log(request, job_id)
+            case "cancel" | "retry":
+                return self._ask(request, job_id, part)
             case _:
                 return self._not_found(request)
 

@@ -8,10 +8,10 @@ from relaunch.core.jobs.cost import attempt_price, cost_so_far, machine_cost
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import CostBasis, JobState
 from relaunch.core.lifecycle.explanation import time_left
+from relaunch_cli.dashboard.drawings.loss_curve import make_loss_curve
+from relaunch_cli.dashboard.drawings.timeline import make_timeline
 from relaunch_cli.dashboard.job_reader import JobView
-from relaunch_cli.dashboard.loss_curve import make_loss_curve
 from relaunch_cli.dashboard.pages.selection import selection_views
-from relaunch_cli.dashboard.timeline import make_timeline
 from relaunch_cli.views.formatting import format_cost, format_duration, format_machine
 from relaunch_cli.views.job_training import links_of, saved_rows
 from relaunch_cli.views.jobs import describe_entry, describe_machine_cost, format_attempt_price

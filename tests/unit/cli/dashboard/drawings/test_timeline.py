@@ -12,8 +12,8 @@ from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.reported import SeriesPoint
 from relaunch.core.jobs.state import JobState, NotedProgress, Waiting, WaitReason
 from relaunch.core.jobs.training import TrainingProgress, measure_training
-from relaunch_cli.dashboard.drawing import MarkKind, RowKind, SpanKind
-from relaunch_cli.dashboard.timeline import MOST_ROWS, make_timeline
+from relaunch_cli.dashboard.drawings.drawing import MarkKind, RowKind, SpanKind
+from relaunch_cli.dashboard.drawings.timeline import MOST_ROWS, make_timeline
 from relaunch_cli.job_checkpoints import load_checkpoints
 from relaunch_cli.job_starts import load_starts
 

@@ -15,8 +15,8 @@ from relaunch.core.jobs.training import TrainingProgress
 from relaunch.core.lifecycle.start_stages import Start, StartRecord, StartState
 from relaunch.core.machines.events import RefusalKind
 from relaunch.core.machines.machine import MachineState, MachineTimelineEntry
-from relaunch_cli.dashboard.drawing import RowKind, SpanKind
-from relaunch_cli.dashboard.timeline import make_timeline
+from relaunch_cli.dashboard.drawings.drawing import RowKind, SpanKind
+from relaunch_cli.dashboard.drawings.timeline import make_timeline
 from relaunch_cli.job_starts import load_starts
 
 W = JobState.WAITING

@@ -9,8 +9,8 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.lifecycle.restart_policy import describe_stop
 from relaunch.core.lifecycle.start_stages import Part, Stage, Start
 from relaunch.core.machines.machine import describe_request
-from relaunch_cli.dashboard.drawing import Mark, MarkKind, Row, RowKind, Span, SpanKind
-from relaunch_cli.dashboard.known_checkpoints import KnownCheckpoint, read_folder
+from relaunch_cli.dashboard.drawings.drawing import Mark, MarkKind, Row, RowKind, Span, SpanKind
+from relaunch_cli.dashboard.drawings.known_checkpoints import KnownCheckpoint, read_folder
 from relaunch_cli.views.formatting import format_duration
 
 # The clocks of the machine, of the cluster and of Relaunch differ, and a step is noted in whole seconds.

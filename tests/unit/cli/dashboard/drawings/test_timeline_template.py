@@ -12,10 +12,10 @@ from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.reported import SeriesPoint
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.jobs.training import TrainingProgress
-from relaunch_cli.dashboard.drawing import MarkKind, SpanKind, merge
+from relaunch_cli.dashboard.drawings.drawing import MarkKind, SpanKind, merge
+from relaunch_cli.dashboard.drawings.loss_curve import make_loss_curve
+from relaunch_cli.dashboard.drawings.timeline import make_timeline
 from relaunch_cli.dashboard.export import export_page
-from relaunch_cli.dashboard.loss_curve import make_loss_curve
-from relaunch_cli.dashboard.timeline import make_timeline
 
 HOSTILE = "</text></title><script>alert('&\"1')</script><img src=x onerror=alert(2)>"
 CSS = (DASHBOARD / "assets" / "drawings.css").read_text("utf-8")

@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from relaunch.core.jobs.reported import thin
-from relaunch_cli.dashboard.attempt_rows import Run, find_lost, find_run, make_attempt_row, make_start_row
-from relaunch_cli.dashboard.drawing import SPAN_NAMES, Mark, MarkKind, Row, RowKind, SpanKind, Timeline, Total
-from relaunch_cli.dashboard.job_row import describe_state, make_job_row
-from relaunch_cli.dashboard.known_checkpoints import MOST_DRAWN, KnownCheckpoint, find_checkpoints
-from relaunch_cli.dashboard.machine_rows import make_machine_row
-from relaunch_cli.dashboard.scale import TimeScale
-from relaunch_cli.dashboard.tries import Try, find_failed, is_open_start, make_rest_row, make_tries_row
+from relaunch_cli.dashboard.drawings.attempt_rows import Run, find_lost, find_run, make_attempt_row, make_start_row
+from relaunch_cli.dashboard.drawings.drawing import SPAN_NAMES, Mark, MarkKind, Row, RowKind, SpanKind, Timeline, Total
+from relaunch_cli.dashboard.drawings.job_row import describe_state, make_job_row
+from relaunch_cli.dashboard.drawings.known_checkpoints import MOST_DRAWN, KnownCheckpoint, find_checkpoints
+from relaunch_cli.dashboard.drawings.machine_rows import make_machine_row
+from relaunch_cli.dashboard.drawings.scale import TimeScale
+from relaunch_cli.dashboard.drawings.tries import Try, find_failed, is_open_start, make_rest_row, make_tries_row
 from relaunch_cli.views.formatting import format_count, format_duration
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from relaunch_cli.dashboard.scale import Tick, TimeScale
+from relaunch_cli.dashboard.drawings.scale import Tick, TimeScale
 from relaunch_cli.views.formatting import format_duration
 
 _TWO_PIXELS = 2.4

@@ -9,7 +9,7 @@ from relaunch.core.jobs.changes import cut
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.start_stages import Start, StartState
-from relaunch_cli.dashboard.drawing import MARK_NAMES, Row, RowKind, Span, SpanKind
+from relaunch_cli.dashboard.drawings.drawing import MARK_NAMES, Row, RowKind, Span, SpanKind
 from relaunch_cli.terminal import one_line
 from relaunch_cli.views.formatting import format_count
 

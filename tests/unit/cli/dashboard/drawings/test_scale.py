@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakes.builders import NOW
-from relaunch_cli.dashboard.scale import MOST_TICKS, NumberScale, TimeScale, format_number, scale_of
+from relaunch_cli.dashboard.drawings.scale import MOST_TICKS, NumberScale, TimeScale, format_number, scale_of
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)

@@ -9,8 +9,8 @@ from fakes.job_histories import after, checkpoint, make_history, ran, render
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.reported import SeriesPoint
 from relaunch.core.jobs.training import TrainingProgress
-from relaunch_cli.dashboard.known_checkpoints import KnownCheckpoint
-from relaunch_cli.dashboard.loss_curve import draw_losses, make_loss_curve
+from relaunch_cli.dashboard.drawings.known_checkpoints import KnownCheckpoint
+from relaunch_cli.dashboard.drawings.loss_curve import draw_losses, make_loss_curve
 
 AT = NOW.timestamp()
 

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 
 from relaunch.core.machines.living import BECAME_READY
 from relaunch.core.machines.machine import Machine
-from relaunch_cli.dashboard.attempt_rows import Run
-from relaunch_cli.dashboard.drawing import Row, RowKind, Span, SpanKind
+from relaunch_cli.dashboard.drawings.attempt_rows import Run
+from relaunch_cli.dashboard.drawings.drawing import Row, RowKind, Span, SpanKind
 from relaunch_cli.views.formatting import format_duration
 
 # To end a machine takes as long.

@@ -7,8 +7,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from relaunch.core.jobs.reported import thin
-from relaunch_cli.dashboard.known_checkpoints import MOST_DRAWN, KnownCheckpoint, find_checkpoints, finite, point_time
-from relaunch_cli.dashboard.scale import WIDTH, NumberScale, Tick, format_number, scale_of
+from relaunch_cli.dashboard.drawings.known_checkpoints import (
+    MOST_DRAWN,
+    KnownCheckpoint,
+    find_checkpoints,
+    finite,
+    point_time,
+)
+from relaunch_cli.dashboard.drawings.scale import WIDTH, NumberScale, Tick, format_number, scale_of
 
 if TYPE_CHECKING:
     from relaunch.core.jobs.progress import SavedCheckpoint

@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from relaunch.core.jobs.state import JobState, WaitReason
-from relaunch_cli.dashboard.drawing import Mark, MarkKind, Row, RowKind, Span, SpanKind
+from relaunch_cli.dashboard.drawings.drawing import Mark, MarkKind, Row, RowKind, Span, SpanKind
 
 if TYPE_CHECKING:
     from relaunch.core.jobs.job import Job, TimelineEntry
     from relaunch.ports import JobHistory
-    from relaunch_cli.dashboard.tries import Try
+    from relaunch_cli.dashboard.drawings.tries import Try
 
 _AWAITED = {
     WaitReason.LAUNCH: "its launch",
