@@ -3,9 +3,8 @@
 The world is that of benchmarks.speeds. Before each job the spot prices are drawn around today's, and some of spot
 is gone. A job teaches the speed of the model that it ran on, by a few percent wrong. A deadline is one to three times
 the duration that the definition says; it could be kept if some on-demand machine is fast enough, it is promised as
-`relaunch plan` promises it, and kept if the on-demand machine that it is reckoned on is fast enough. The last column
-is what could
-be promised by the on-demand machine of the largest lower bound, which is no part of the product.
+`relaunch plan` promises it, and kept if the on-demand machine is fast enough that the job would be launched on. The
+last column, what could be promised by the cheapest on-demand machine alone, is no part of the product.
 """
 
 import math
@@ -18,7 +17,7 @@ from benchmarks.tables import Cell, Table
 from relaunch.adapters.offerings.bundled import load_peaks
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.lifecycle.paces import find_paces
+from relaunch.core.lifecycle.paces import at_pace, is_promised, on_demand_paces, promised_pace
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.selection.expected_cost import START_OVERHEAD, CostOf, cost_of
 from relaunch.core.selection.offering_filters import SelectionLimits
@@ -93,16 +92,17 @@ class Learning:
         on_demand = [each for each in selection.kept if each.purchase is PurchaseOption.ON_DEMAND]
         fastest = max(speeds[each.instance_type.accelerator_model] for each in on_demand)
         counts = self.deadlines.setdefault(key, [0, 0, 0, 0])
-        pace = find_paces(selection, has_steps=True)[-1]
+        limited = replace(definition, deadline=deadline)
+        paces = on_demand_paces(selection)
+        pace = promised_pace(limited, paces)
         assert pace is not None  # noqa: S101 - for the type checker: it was measured on a model
-        is_promised = deadline > pace.duration / pace.speed * (1 + definition.padding) + START_OVERHEAD
-        true_time = duration / speeds[pace.offering.instance_type.accelerator_model] + START_OVERHEAD
+        launched = next(each for each in on_demand if pace.is_kept_on(each))
+        true_time = duration / speeds[launched.instance_type.accelerator_model] + START_OVERHEAD
+        promised = is_promised(at_pace(limited, pace))
         counts[0] += duration / fastest + START_OVERHEAD <= deadline
-        counts[1] += is_promised
-        counts[2] += is_promised and true_time <= deadline
-        assert selection.work is not None  # noqa: S101 - for the type checker: it has a duration
-        known = filter(None, (selection.work.speed_of(each.instance_type) for each in on_demand))
-        counts[3] += deadline > duration / max(each.slow for each in known) * (1 + definition.padding) + START_OVERHEAD
+        counts[1] += promised
+        counts[2] += promised and true_time <= deadline
+        counts[3] += is_promised(at_pace(limited, paces[0]))
 
     def tables(self) -> list[Table]:
         """Return the tables of regrets and deadlines."""
@@ -123,8 +123,8 @@ class Learning:
         )
         regrets = Table(f"Cost over that of the best choice, {JOBS} jobs one after the other", columns, rows, ())
         counted = [
-            (key, could, promised, 100 * promised / could, kept, promised - kept, 100 * fastest / could)
-            for key, (could, promised, kept, fastest) in self.deadlines.items()
+            (key, could, promised, 100 * promised / could, kept, promised - kept, 100 * cheapest / could)
+            for key, (could, promised, kept, cheapest) in self.deadlines.items()
             if key.endswith((", job 1", f", job {JOBS}"))
         ]
         names = (
@@ -134,7 +134,7 @@ class Learning:
             "promised %",
             "kept of those",
             "missed",
-            "by the fastest on-demand %",
+            "by the cheapest alone %",
         )
         return [regrets, Table("Deadlines of one to three times the duration", names, counted, ())]
 

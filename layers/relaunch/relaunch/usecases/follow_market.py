@@ -7,12 +7,13 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.overheads import Measured, measure_overheads
 from relaunch.core.jobs.progress import SavedCheckpoint, resumed_step
-from relaunch.core.lifecycle.market_choice import MarketChoice, choose, is_in_market, narrow
+from relaunch.core.lifecycle.market_choice import MarketChoice, choose, is_in_market, keeps_limit, least_late, narrow
 from relaunch.core.lifecycle.paces import find_paces, progress_at_pace
 from relaunch.core.lifecycle.spot_pools import find_pools, with_warning
 from relaunch.core.market.policies import policy_named
 from relaunch.core.market.situation import Action, Rule
 from relaunch.core.market.thresholds import Thresholds
+from relaunch.core.offerings.offering import Offering
 from relaunch.core.selection.selection import Selection
 from relaunch.ports import CheckpointSource, LaunchDependencies, PermanentError
 from relaunch.usecases.find_checkpoints import MissingCheckpointError, find_resume_uri, newest_of
@@ -44,19 +45,23 @@ def follow_market(job: Job, selection: Selection, available: AvailableOfferings,
 
 
 def gives_spot_back(
-    job: Job, selection: Selection, available: AvailableOfferings, deps: LaunchDependencies
+    job: Job, claimed: Offering, selection: Selection, available: AvailableOfferings, deps: LaunchDependencies
 ) -> str | None:
     """Return why a job does not use a machine on spot that it claimed while its last task ran; None if it does.
 
-    More was lost with that task than was known when the machine was claimed, so that only on-demand, which may be had,
-    keeps the limit of the job.
+    More was lost with that task than was known when the machine was claimed, so that only on-demand, or only what is
+    faster, keeps the limit of the job, and is there.
     """
     try:
         newest = newest_of(job, deps.checkpoints)
     except PermanentError:
         return None  # its launch says so
     market = choose_market(job, newest, selection, available, deps.load_thresholds)
-    if market is None or (market.choice.action, market.choice.rule) != (Action.ON_DEMAND, Rule.SAFETY_NET):
+    if market is None:
+        return None
+    if (pace := market.pace) and not pace.is_kept_on(claimed) and pace.is_kept_on_any(selection.kept):
+        return pace.rejection(claimed).reason
+    if (market.choice.action, market.choice.rule) != (Action.ON_DEMAND, Rule.SAFETY_NET):
         return None
     is_to_be_had = any(each.purchase is PurchaseOption.ON_DEMAND for each in selection.kept)
     return market.reason if is_to_be_had else None
@@ -90,12 +95,13 @@ def choose_market(
     pools = find_pools(selection, with_warning(available.pools, job), available.at)
     policy = policy_named(job.definition.policy, load_thresholds)
     overheads = measure_overheads(job, newest, available.at)
-    market = None
-    for pace in find_paces(selection, has_steps=job.definition.total_steps is not None):
+    markets: list[MarketChoice] = []
+    for pace in find_paces(job.definition, selection):
         progress = progress_at_pace(job, newest, selection, pace, available.at)
         if progress is None:
             return None
         market = choose(job, policy, Measured(progress, overheads), selection, pools, available.at, pace=pace)
-        if market is None or (market.situation.spare or 0.0) > 0:
-            break
-    return market
+        if market is None or keeps_limit(market, selection):
+            return market
+        markets.append(market)
+    return least_late(markets, selection, job.definition)

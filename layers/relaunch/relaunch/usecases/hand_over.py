@@ -16,7 +16,7 @@ from relaunch.core.lifecycle.moves import (
     pools_to_move_to,
     resumable_progress,
 )
-from relaunch.core.lifecycle.paces import at_pace, pools_at_pace, running_pace
+from relaunch.core.lifecycle.paces import pools_at_pace, running_pace
 from relaunch.core.lifecycle.spot_pools import find_pools
 from relaunch.core.market.policies import policy_named
 from relaunch.core.market.situation import Action
@@ -79,7 +79,7 @@ def find_move(
     except PortError as error:
         return MoveDeclined(f"its checkpoints cannot be read: {error}", None)
     longest = measured_so_far(job, newest, available.at).checkpoint_seconds
-    progress = resumable_progress(replace(job, definition=at_pace(job.definition, pace)), newest)
+    progress = resumable_progress(job, newest, selection, pace)
     overheads = measure_overheads(job, newest, available.at)
     if newest is None or newest.attempt != job.current_attempt.number or (progress is None and is_in_market(job)):
         return MoveDeclined("it has saved no checkpoint since it was launched", None, longest)

@@ -15,7 +15,7 @@ from relaunch.core.kubernetes.pod_grants import find_grant_problems
 from relaunch.core.kubernetes.rules import find_kubernetes_notices, find_problems, kubernetes_revision, predict_job_fit
 from relaunch.core.lifecycle.market_choice import MarketChoice, follows_market, narrow
 from relaunch.core.lifecycle.market_notices import deadline_notices, with_awaited
-from relaunch.core.lifecycle.paces import Pace, at_pace, find_paces
+from relaunch.core.lifecycle.paces import Pace, on_demand_paces
 from relaunch.core.lifecycle.spot_pools import retried_sooner
 from relaunch.core.machines.machine import FleetRequest
 from relaunch.core.machines.request import build_request
@@ -78,6 +78,7 @@ class Plan:
     `fits` says of each node of a cluster whether the pod fits, None if the cluster was not asked, or no node can tell.
     `save_notices` say how often it should save, as far as its jobs have measured what a save takes.
     `quota_problem` says why nothing of the selection can start now for want of a quota that selection does not know.
+    `paces` are those of on-demand machines, where there is a deadline: the fastest says whether it is promised.
     """
 
     definition: JobDefinition
@@ -94,6 +95,7 @@ class Plan:
     fits: tuple[NodeFit, ...] | None = None
     quota_problem: str = ""
     save_notices: tuple[str, ...] = ()
+    paces: tuple[Pace | None, ...] = (None,)
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -104,16 +106,10 @@ class Plan:
         if not self.definition.target.capabilities.offers_instance_types:
             found = () if self.problem else find_kubernetes_notices(self.definition)
             return (*found, *self.driver_notices, *self.bucket_notices, _NO_PRICES)
-        promised = deadline_notices(at_pace(self.definition, self._pace), self.market)
+        promised = deadline_notices(self.definition, self.market, self.paces)
         found = find_notices(self.definition, self.revision, self.selection and with_awaited(self.selection))
         short = (self.quota_problem,) if self.quota_problem else ()
         return (*short, *promised, *found, *self.image_doubts, *self.bucket_notices, *self.save_notices)
-
-    @property
-    def _pace(self) -> Pace | None:
-        if self.market is not None:
-            return self.market.pace
-        return find_paces(self.selection, has_steps=False)[-1] if self.selection else None
 
     @property
     def stop_timeout(self) -> StopTimeout | None:
@@ -251,7 +247,8 @@ def plan_on(
     problem = container_problem(definition, revision) if revision is not None and revision.containers else None
     if problem is None and selection.is_permanent:
         return Plan(definition, available.at, revision, selection, explain_rejection(selection), is_unsatisfiable=True)
-    plan = Plan(definition, available.at, revision, selection, problem or "")
+    paces = (None,) if definition.deadline is None else on_demand_paces(selection)
+    plan = Plan(definition, available.at, revision, selection, problem or "", paces=paces)
     return _with_market(plan, selection, available, load_thresholds) if load_thresholds else plan
 
 

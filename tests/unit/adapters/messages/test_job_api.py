@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.builders import NOW, make_running_job
+from fakes.builders import NOW, make_job, make_running_job
 from relaunch.adapters.messages.job_api import describe_job
 from relaunch.core.jobs.state import CostBasis, NotedProgress
 
@@ -20,7 +20,7 @@ def test_a_cost_says_whether_it_is_a_limit_and_is_null_if_unknown(basis, cost, i
 
 
 def test_how_far_the_training_was_at_the_last_look_is_said():
-    noted = NotedProgress(120, NOW, 1, 200, 0.5, NOW + timedelta(hours=1))
+    noted = NotedProgress(120, NOW, 1, 200, 0.5, NOW + timedelta(hours=1), steps_per_second=0.25)
 
     assert describe_job(make_running_job(), NOW)["progress"] is None
     assert describe_job(make_running_job(noted_progress=noted), NOW)["progress"] == {
@@ -28,9 +28,17 @@ def test_how_far_the_training_was_at_the_last_look_is_said():
         "total_steps": 200,
         "saved_at": "2026-03-14T09:26:53+00:00",
         "loss": 0.5,
+        "steps_per_second": 0.25,
         "finishes_at": "2026-03-14T10:26:53+00:00",
         "stalled_since": None,
     }
+
+
+def test_the_work_that_no_checkpoint_has_is_said_while_a_task_runs():
+    running = make_running_job(noted_progress=NotedProgress(120, NOW, 1))
+
+    assert describe_job(running, NOW + timedelta(minutes=1.5))["work_at_risk_seconds"] == 90.0
+    assert describe_job(make_job(), NOW)["work_at_risk_seconds"] is None
 
 
 def test_the_cost_includes_the_running_attempt():

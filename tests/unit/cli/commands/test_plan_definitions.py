@@ -291,8 +291,11 @@ def test_the_work_of_a_deadline_is_reckoned_by_the_machine_that_would_be_taken(r
     assert kept == {"A10G"}
     assert document["problem"] is None
     save_limited(session, estimated_on=MeasuredOn("A100"))
-    (slow,) = relaunch("plan", "limited", "--json").document["plans"]
-    assert any("a start of 8m takes 49h" in each for each in slow["notices"]), "10h of an A100"
+    (fast,) = relaunch("plan", "limited", "--json").document["plans"]
+    assert (fast["market"]["work_left_hours"], fast["notices"]) == (10, []), "an A10G is too slow, an A100 is not"
+    save_limited(session, estimated_on=MeasuredOn("A100"), deadline=11 * HOUR)
+    (near,) = relaunch("plan", "limited", "--json").document["plans"]
+    assert any("a start of 8m takes 11h8m" in each for each in near["notices"])
     save_limited(session)
     bare = relaunch("plan", "limited", "--json")
     assert bare.exit_code == 0, "what an earlier version has registered goes on"

@@ -8,7 +8,7 @@ import pytest
 from fakes.builders import NOW, make_definition, make_job, make_placement, make_running_attempt, make_running_job
 from relaunch.core.jobs.attempt import PlacementState, Stop, StopKind
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.progress import LONGEST_LEFT, SavedCheckpoint
+from relaunch.core.jobs.progress import LONGEST_LEFT, SavedCheckpoint, work_at_risk
 from relaunch.core.jobs.reported import Reported, SeriesPoint
 from relaunch.core.jobs.reported_lines import ReportedStep
 from relaunch.core.jobs.state import JobState, NotedProgress
@@ -149,6 +149,17 @@ def noted(newest: SavedCheckpoint, minutes: float, job: Job | None = None, befor
     return note_progress(replace(job or running(), noted=before), newest, NOW + minutes * MINUTE)
 
 
+def test_a_loss_costs_the_work_since_the_checkpoint_of_the_task_that_was_noted():
+    job = running(2, noted=NotedProgress(200, NOW + 50 * MINUTE, 2))
+    stopped = replace(job.current_attempt, stop=Stop(StopKind.INTERRUPTION, NOW + HOUR))
+
+    assert work_at_risk(job, NOW + HOUR) == 10 * MINUTE
+    assert work_at_risk(replace(job, noted=NotedProgress(200, NOW, 1)), NOW + HOUR) == HOUR, "since its start"
+    assert work_at_risk(replace(job, noted=None), NOW + HOUR) == HOUR
+    assert work_at_risk(replace(job, attempt=stopped), NOW + HOUR) is None
+    assert work_at_risk(make_job(), NOW) is None
+
+
 def test_what_lists_show_of_a_job_is_noted():
     newest = saved((100, 40), (200, 50), loss=0.5, save_seconds=3.5)
 
@@ -162,6 +173,7 @@ def test_what_lists_show_of_a_job_is_noted():
         interval_seconds=2_400.0,
         save_seconds=3.5,
         gaps_seconds=(2_400.0, 600.0),
+        steps_per_second=pytest.approx(1 / 6),
     )
 
 

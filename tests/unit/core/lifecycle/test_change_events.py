@@ -42,7 +42,8 @@ CHANGE = JobChange(
     step=300,
     cost_usd=0.65,
     cost_basis=CostBasis.LIMIT,
-    noted=NotedProgress(400, NOW, 2, 1_000, 0.25, finishes_at=FINISHES, stalled_since=STALLED),
+    noted=NotedProgress(400, NOW, 2, 1_000, 0.25, FINISHES, stalled_since=STALLED, steps_per_second=0.5),
+    at_risk_seconds=90.0,
 )
 
 
@@ -80,9 +81,11 @@ def test_an_event_says_all_of_a_change_and_where_its_results_are() -> None:
             saved_step=400,
             saved_at=NOW,
             loss=0.25,
+            steps_per_second=0.5,
             finishes_at=FINISHES,
             stalled_since=STALLED,
         ),
+        work_at_risk_seconds=90.0,
         cost=EventCost(usd=0.65, basis=CostBasis.LIMIT),
         notices={"team": (NoticeKind.FAILED,), "owner": ()},
         checkpoints=f"s3://acme-checkpoints/resnet/{JOB.job_id}/",

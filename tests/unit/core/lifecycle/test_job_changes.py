@@ -80,10 +80,11 @@ def test_the_creation_of_a_job_is_its_first_event() -> None:
     assert change.changed == (ChangedPart.STATE, ChangedPart.WAITING_FOR)
 
 
-def test_a_reason_is_cut() -> None:
+def test_a_reason_is_cut_and_what_a_loss_would_cost_then_is_kept() -> None:
     job = make_running_job()
     after = completed(job, move(job, JobState.STOPPING, LATER, event="stop", detail="r" * 5_000))
 
+    assert after.outbox.unsent[0].at_risk_seconds == (LATER - NOW).total_seconds()
     assert len(after.outbox.unsent[0].reason) == MAX_REASON
 
 

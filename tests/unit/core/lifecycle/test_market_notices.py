@@ -10,6 +10,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.targets import Target
 from relaunch.core.lifecycle.market_choice import MarketChoice, spare_at_acceptance
 from relaunch.core.lifecycle.market_notices import deadline_notices, with_awaited
+from relaunch.core.lifecycle.paces import Pace
 from relaunch.core.market.policies import PolicyName
 from relaunch.core.market.situation import Action, Choice, Place, Rule, Situation
 from relaunch.core.selection.rejection import Rejection
@@ -109,6 +110,19 @@ def test_a_deadline_that_keeps_a_job_off_spot_is_told_with_the_one_that_would_no
 
     assert told == (f"a deadline of {words.format(on_demand=on_demand, lost=lost)}",)
     assert notices(market_with(1.0), **fields) == told
+
+
+def test_the_fastest_on_demand_machine_makes_a_promise_and_the_one_that_is_taken_says_whether_spot_is_used():
+    fast = Pace(ON_DEMAND, 2.0, lambda _: None, 10 * HOUR)
+    paces = (replace(fast, speed=1.0), fast)
+
+    (near,) = deadline_notices(replace(DEFINITION, deadline=5 * HOUR), None, paces)
+
+    assert "takes 5h38m; every job goes to on-demand at once" in near
+    assert deadline_notices(replace(DEFINITION, deadline=7 * HOUR), None, paces) == ()
+    for market in (None, replace(market_with(1.0), pace=paces[0])):
+        (spare,) = deadline_notices(replace(DEFINITION, deadline=11.5 * HOUR), market, paces)
+        assert "used with a `deadline` of more than 12h1m" in spare, "of the cheapest, which it is reckoned at"
 
 
 def test_a_deadline_is_no_promise_where_nothing_is_sold_on_demand():

@@ -79,14 +79,14 @@ def test_what_the_task_did_since_its_checkpoint_counts_as_lost():
     attempt = JOB.current_attempt
     saved = SavedCheckpoint("s3://b/c", 7, attempt.number, attempt.started_at + 3 * HOUR)
 
-    progress = resumable_progress(defined(padding=0.0), saved)
+    progress = resumable_progress(defined(padding=0.0), saved, make_selection(), None)
 
     assert (progress.done, progress.left) == (3 * HOUR, 17 * HOUR)
 
 
 @pytest.mark.parametrize("newest", [None, SavedCheckpoint("s3://b/c", 7, 0, NOW)])
 def test_without_a_checkpoint_of_its_own_nothing_is_known_to_be_resumed(newest):
-    assert resumable_progress(JOB, newest) is None
+    assert resumable_progress(JOB, newest, make_selection(), None) is None
 
 
 def test_pools_are_those_of_own_machines_that_cost_less():

@@ -14,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 from relaunch.adapters.validation import describe_errors
 from relaunch.core.jobs.cost import cost_so_far, machine_cost
 from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.progress import work_at_risk
 from relaunch.core.jobs.state import CostBasis, JobState, NotedProgress
 from relaunch.ports import PermanentError
 
@@ -122,6 +123,9 @@ class Progress(BaseModel, defer_build=True):
     total_steps: int | None
     saved_at: _Timestamp
     loss: float | None
+    steps_per_second: float | None = Field(
+        gt=0, description="How fast it was, by its newest steps; null if that is not known."
+    )
     finishes_at: _Timestamp | None = Field(description="When the training will be done; null if that is not known.")
     stalled_since: _Timestamp | None = Field(
         description="Since when it runs and saves nothing newer, for longer than that should take; else null."
@@ -160,6 +164,11 @@ class JobDescription(BaseModel, defer_build=True):
         0.0, ge=0, description="What the same machines would have cost on demand over the same time."
     )
     progress: Progress | None = Field(description="Null of a job of which no checkpoint was seen.")
+    work_at_risk_seconds: float | None = Field(
+        ge=0,
+        description="How long the task has run since its newest checkpoint at the last look, or since its start: the "
+        "work that is lost if its machine is; null unless a task runs.",
+    )
 
 
 class JobAnswer(BaseModel, defer_build=True):
@@ -215,6 +224,7 @@ def describe_job(job: Job, now: datetime) -> dict[str, Any]:
     attempt = job.attempt
     (usd, basis) = cost_so_far(job, now)
     machines = machine_cost(job, now)
+    at_risk = work_at_risk(job, now)
     return JobDescription(
         job_id=job.job_id,
         definition=job.definition.name,
@@ -235,6 +245,7 @@ def describe_job(job: Job, now: datetime) -> dict[str, Any]:
         machines_idle_usd=round(machines.idle_usd, 4),
         machines_on_demand_usd=round(machines.on_demand_usd, 4),
         progress=_describe_progress(job.noted.in_state(job.state)) if job.noted else None,
+        work_at_risk_seconds=None if at_risk is None else round(at_risk.total_seconds(), 3),
     ).model_dump(mode="json")
 
 
@@ -244,6 +255,7 @@ def _describe_progress(noted: NotedProgress) -> Progress:
         total_steps=noted.total_steps,
         saved_at=noted.at.isoformat(),
         loss=noted.loss,
+        steps_per_second=noted.steps_per_second,
         finishes_at=noted.finishes_at.isoformat() if noted.finishes_at else None,
         stalled_since=noted.stalled_since.isoformat() if noted.stalled_since else None,
     )

@@ -69,6 +69,8 @@ class JobChange:
     cost_basis: CostBasis = CostBasis.PRICE
     noted: NotedProgress | None = None
     """How far the training was at the last look."""
+    at_risk_seconds: float | None = None
+    """How long the task has run since its newest checkpoint at the last look; None if none ran."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ it resumes from: the steps before it took none of its own time.
 
 from datetime import datetime, timedelta
 
+from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.reported import Reported
 from relaunch.core.records import dataclass
@@ -128,6 +129,26 @@ def _by_steps(job: Job, newest: SavedCheckpoint | None, kept: timedelta) -> Prog
         most = LONGEST_LEFT // kept + 1
         return Progress(kept, min(kept * (min(left, own * most) / own), LONGEST_LEFT))
     return None if estimate is None else Progress(kept, estimate * (left / total))
+
+
+def work_at_risk(job: Job, now: datetime) -> timedelta | None:
+    """Return the time whose work is lost if the machine of a task is taken away now; None of a job of which none runs.
+
+    It is the time since its newest checkpoint at the last look, or since its start if it has saved none.
+    """
+    attempt = job.attempt
+    noted = job.noted
+    if attempt is None:
+        return None
+    return time_at_risk(attempt, noted.at if noted is not None and noted.attempt == attempt.number else None, now)
+
+
+def time_at_risk(attempt: Attempt, saved_at: datetime | None, now: datetime) -> timedelta | None:
+    """Return how long an attempt has run since it saved; None if it does not run. `saved_at` is None if it has not."""
+    if attempt.started_at is None or attempt.stop is not None:
+        return None
+    since = max(saved_at or attempt.started_at, attempt.started_at)
+    return max(min(now, attempt.program_ended_at or now) - since, timedelta(0))
 
 
 def describe_lack_of_progress(job: Job) -> str:

@@ -182,6 +182,8 @@ class NotedProgress:
     """Since when nothing newer was saved, for longer than that should take; None if it was."""
     gaps_seconds: tuple[float, ...] = ()
     """The latest times between two of its checkpoints, oldest first; empty if noted by an earlier version."""
+    steps_per_second: float | None = None
+    """How fast it was then, by its newest steps; None if that was not known, or noted by an earlier version."""
 
     def in_state(self, state: JobState) -> "NotedProgress":
         """Return what holds in a state of the job: what does not run is done at no time, and does not hang."""

@@ -13,7 +13,7 @@ from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.checkpoint_gaps import ENOUGH_GAPS, has_trained, latest_gaps, retrained_at, usual_gap
 from relaunch.core.jobs.cost import attempt_price
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.progress import LONGEST_LEFT, SavedCheckpoint, total_steps
+from relaunch.core.jobs.progress import LONGEST_LEFT, SavedCheckpoint, time_at_risk, total_steps
 from relaunch.core.jobs.reported import SeriesPoint, thin
 from relaunch.core.jobs.reported_lines import ReportedStep
 from relaunch.core.jobs.state import CostBasis, JobState, NotedProgress
@@ -152,11 +152,10 @@ def _finishes_at(
 
 
 def _at_risk(attempt: Attempt, newest: SavedCheckpoint | None, now: datetime) -> AtRisk | None:
-    if attempt.started_at is None or attempt.stop is not None:
-        return None
     is_own = newest is not None and newest.attempt == attempt.number
-    since = max(newest.saved_at, attempt.started_at) if newest is not None and is_own else attempt.started_at
-    time = max(min(now, attempt.program_ended_at or now) - since, timedelta(0))
+    time = time_at_risk(attempt, newest.saved_at if newest is not None and is_own else None, now)
+    if time is None:
+        return None
     price = attempt_price(attempt)
     usd = None if price.basis is CostBasis.UNKNOWN else time / timedelta(hours=1) * price.usd_per_hour
     return AtRisk(time, usd)
@@ -192,6 +191,7 @@ def note_progress(job: Job, newest: SavedCheckpoint, now: datetime) -> NotedProg
         interval_seconds=usual_gap(gaps),
         save_seconds=newest.reported.save_seconds or 0.0,
         gaps_seconds=gaps,
+        steps_per_second=training.steps_per_second,
     )
     since = retrained_at(job, newest) or at
     if before is not None and before.stalled_since is not None and not _saves_again(job, newest, before, since):

@@ -73,6 +73,8 @@ class EventProgress:
     saved_at: datetime | None = None
     loss: float | None = None
     """The loss in it."""
+    steps_per_second: float | None = None
+    """How fast the training was at the last look, by its newest steps."""
     finishes_at: datetime | None = None
     """When the training will be done, as far as that can be said."""
     stalled_since: datetime | None = None
@@ -118,6 +120,8 @@ class JobStateChange:
     """The number of the attempt; absent before the first."""
     machine: EventMachine | None = None
     progress: EventProgress | None = None
+    work_at_risk_seconds: float | None = None
+    """How long the task has run since its newest checkpoint at the last look, or its start; absent if none runs."""
     cost: EventCost
     checkpoints: str | None = None
     """The URI below which the job leaves its checkpoints and results; absent if its definition has none."""
@@ -149,6 +153,7 @@ def event_of(job: Job, change: JobChange) -> JobStateChange:
         attempt=change.attempt,
         machine=_machine(change),
         progress=_progress(job, change),
+        work_at_risk_seconds=change.at_risk_seconds,
         cost=EventCost(usd=change.cost_usd, basis=change.cost_basis),
         notices={each.receiver: each.kinds for each in definition.notices} or None,
         checkpoints=job_checkpoint_uri(job) if definition.checkpoint_uri is not None else None,
@@ -167,6 +172,7 @@ def _progress(job: Job, change: JobChange) -> EventProgress | None:
         saved_step=noted.step,
         saved_at=noted.at,
         loss=noted.loss,
+        steps_per_second=noted.steps_per_second,
         finishes_at=noted.finishes_at,
         stalled_since=noted.stalled_since,
     )

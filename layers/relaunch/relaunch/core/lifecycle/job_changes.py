@@ -12,7 +12,7 @@ from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.changes import MAX_REASON, ChangedPart, ChangeMachine, JobChange, cut
 from relaunch.core.jobs.cost import cost_so_far
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.progress import resumed_step
+from relaunch.core.jobs.progress import resumed_step, work_at_risk
 from relaunch.core.jobs.state import WaitReason
 from relaunch.core.lifecycle.decision import Decision
 
@@ -54,6 +54,7 @@ def changed_parts(before: Job, after: Job) -> tuple[ChangedPart, ...]:
 def _change(before: Job | None, job: Job, changed: tuple[ChangedPart, ...], reason: str, now: datetime) -> JobChange:
     usd, basis = cost_so_far(job, now)
     attempt = job.attempt
+    at_risk = work_at_risk(job, now)
     return JobChange(
         sequence=job.outbox.sequence + 1,
         at=now,
@@ -68,6 +69,7 @@ def _change(before: Job | None, job: Job, changed: tuple[ChangedPart, ...], reas
         noted=job.noted,
         cost_usd=round(usd, 6),
         cost_basis=basis,
+        at_risk_seconds=None if at_risk is None else round(at_risk.total_seconds(), 3),
     )
 
 

@@ -5,6 +5,7 @@ paid for anyway and goes before all others.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -161,6 +162,35 @@ def choose(  # noqa: PLR0913 - a choice depends on all of them
     return MarketChoice(policy(situation), situation, now, job.definition.policy, pace)
 
 
+def keeps_limit(market: MarketChoice, selection: Selection) -> bool:
+    """Return whether a job that is reckoned at the pace of the choice keeps its limit.
+
+    On a machine that is not on-demand it has to have time to spare. On-demand has to be in time if it is taken as soon
+    as there is any: the time for starts that fail is for waiting, too, until one is tried again that is refused now.
+    """
+    pace = market.pace
+    if pace is None or (market.situation.spare or 0.0) > 0:
+        return True
+    time = market.situation.on_demand_time or 0.0
+    return _is_on_demand(pace.offering) and time > _hours(pace.wait_for(selection, market.at))
+
+
+def least_late(markets: Sequence[MarketChoice], selection: Selection, definition: JobDefinition) -> MarketChoice:
+    """Return the choice of a job that keeps its limit at no pace.
+
+    It is that at the fastest pace while nothing but its padding and a start is missing, also if a deadline has to wait
+    for what is as fast. Then it is that of the cheapest on-demand machine, of those for which anything as fast was
+    kept: a limit that is lost is worth no more money.
+    """
+    waits = definition.deadline is not None
+    now = [each for each in markets if each.pace is None or each.pace.is_kept_on_any(selection.kept)]
+    fastest = (markets if waits else now)[-1]
+    wait = fastest.pace.wait_for(selection, fastest.at) if fastest.pace else timedelta(0)
+    if (fastest.situation.time_left or 0.0) - _hours(wait) >= fastest.situation.work_left:
+        return fastest
+    return next((each for each in now if each.pace and _is_on_demand(each.pace.offering)), now[0])
+
+
 def choose_again(job: Job, policy: Policy, measured: Measured, pools: tuple[Pool, ...], now: datetime) -> MarketChoice:
     """Return whether a job that runs on on-demand is to stay there, or to try one of these pools."""
     # 0 stands for a price that is not known: as while it is idle, what has a price costs less.
@@ -202,6 +232,7 @@ def choose_return(
 
 
 _SOMETIME = datetime.fromtimestamp(0, UTC)
+_NEVER = datetime.max.replace(tzinfo=UTC)
 _NO_TRIGGER = TriggerFacts("", "", "")
 _NO_REVISION = Revision("", "", 0, ())
 
@@ -274,7 +305,8 @@ def _on_demand_price(job: Job, selection: Selection, pace: Pace | None) -> float
 def narrow(selection: Selection, market: MarketChoice) -> Selection:
     """Return the selection with only what the policy wants now, and why; the rest is rejected, with the reason.
 
-    Without any on-demand offering a policy that wants one takes what there is: nothing else keeps its limit.
+    Without any on-demand offering a policy that wants one takes what there is: nothing else keeps its limit. What may
+    be too slow is not taken, as it does not keep it either, while it may wait for what is as fast (`keeps_limit`).
     """
     choice = market.choice
     reason = market.reason
@@ -284,7 +316,8 @@ def narrow(selection: Selection, market: MarketChoice) -> Selection:
         wanted = {each.key for each in fast if each.purchase is PurchaseOption.ON_DEMAND}
         if not wanted:
             wanted = {each.key for each in fast}
-            reason = f"{reason}; none is to be had just now, so that it takes what there is"
+            taken = ", so that it takes what there is" if fast else ""
+            reason = f"{reason}; none is to be had just now{taken}"
     elif choice.action is Action.TRY:
         names = {choice.pool, *choice.alternatives}
         wanted = {each.key for each in fast if str(each.key) in names}
@@ -294,12 +327,18 @@ def narrow(selection: Selection, market: MarketChoice) -> Selection:
     kept.sort(key=lambda each: choice.action is Action.TRY and str(each.key) != choice.pool)
     refused = [_rejected(each, market) for each in fast if each.key not in wanted]
     if pace is not None:
-        slow = (each for each in selection.kept if not pace.is_kept_on(each))
-        refused += [RejectedOffering(each, FILTER_NAME, pace.rejection(each)) for each in slow]
+        slow = ((each, pace.rejection(each)) for each in selection.kept if not pace.is_kept_on(each))
+        until = None if fast else min(market.at + pace.wait_for(selection, market.at), market.until or _NEVER)
+        refused += [RejectedOffering(each, FILTER_NAME, _too_slow(why, until, reason)) for each, why in slow]
     counts = selection.filter_counts
     if refused:
         counts = (*counts, (FILTER_NAME, len(selection.kept), len(kept)))
     return Selection(tuple(kept), (*refused, *selection.rejected), counts, selection.work, reason)
+
+
+def _too_slow(why: Rejection, until: datetime | None, reason: str) -> Rejection:
+    """Return why a machine is left out, and what is awaited where nothing is left."""
+    return why if until is None else replace(why, reason=f"{reason}, and {why.reason}", retry_at=until)
 
 
 def market_wait(selection: Selection) -> Rejection | None:
@@ -312,6 +351,10 @@ def market_wait(selection: Selection) -> Rejection | None:
 def with_market_reason(job: Job, selection: Selection | None) -> Job:
     """Return the job with why its policy launches it there; the same job if there is no new selection."""
     return job if selection is None else replace(job, market=replace(job.market, reason=selection.market_reason))
+
+
+def _is_on_demand(offering: Offering) -> bool:
+    return offering.purchase is PurchaseOption.ON_DEMAND
 
 
 def _rejected(offering: Offering, market: MarketChoice) -> RejectedOffering:

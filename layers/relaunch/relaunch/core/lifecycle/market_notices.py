@@ -8,6 +8,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.durations import write_duration
 from relaunch.core.lifecycle.market_choice import FILTER_NAME, MarketChoice, spare_at_acceptance
+from relaunch.core.lifecycle.paces import Pace, at_pace, is_promised, promised_pace, time_needed
 from relaunch.core.market.policies import PolicyName
 from relaunch.core.selection.expected_cost import START_OVERHEAD
 from relaunch.core.selection.selection import Selection
@@ -16,20 +17,25 @@ from relaunch.core.selection.selection import Selection
 _SOMEWHERE = "s3://checkpoints/"
 
 
-def deadline_notices(definition: JobDefinition, market: MarketChoice | None) -> tuple[str, ...]:
+def deadline_notices(
+    definition: JobDefinition, market: MarketChoice | None, paces: tuple[Pace | None, ...] = (None,)
+) -> tuple[str, ...]:
     """Return notices about a deadline that no market can promise, or that leaves no time for spot.
 
     `market` is what the policy would choose now; None if none was asked: offline, or with work that is not known.
+    `paces` are those of on-demand machines: the fastest has to make the deadline, and the one that a job is reckoned at
+    says whether spot is used.
     """
     if definition.deadline is None:
         return ()
-    near = _too_near(definition, definition.deadline)
+    near = _too_near(at_pace(definition, paces[-1]), definition.deadline)
     options = definition.purchase.options
     if PurchaseOption.ON_DEMAND in options:
         if market is not None and market.situation.on_demand_usd_per_hour is None:
             missing = "no deadline can be promised: nothing satisfies it on demand, and spot may be gone for any time"
             return (*near, missing)
-        return near or _no_time_for_spot(definition, definition.deadline)
+        pace = promised_pace(definition, paces) if market is None else market.pace
+        return near or _no_time_for_spot(at_pace(definition, pace), definition.deadline)
     if PurchaseOption.SPOT not in options:
         return near
     return (
@@ -41,11 +47,8 @@ def deadline_notices(definition: JobDefinition, market: MarketChoice | None) -> 
 
 def _too_near(definition: JobDefinition, deadline: timedelta) -> tuple[str, ...]:
     """Say that a deadline leaves no time for anything, even on on-demand instances from the first moment on."""
-    estimate = definition.estimated_duration
-    if estimate is None:
-        return ()
-    needed = estimate * (1 + definition.padding) + START_OVERHEAD
-    if deadline > needed:
+    needed = time_needed(definition)
+    if needed is None or is_promised(definition):
         return ()
     return (
         f"no market can promise a deadline of {write_duration(deadline)}: estimated_duration with a padding of "

@@ -19,11 +19,12 @@ from relaunch.core.jobs.cost import attempt_price
 from relaunch.core.jobs.effects import RequestLaunch
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.jobs.progress import Progress, SavedCheckpoint, measure_progress
+from relaunch.core.jobs.progress import Progress, SavedCheckpoint
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import HEARTBEAT, POLL_INTERVAL, Decision, move, set_next_check
 from relaunch.core.lifecycle.events import MachineClaimed, MachineLimitReached, MoveDeclined
 from relaunch.core.lifecycle.machine_waits import claim_next_machine, describe_limit
+from relaunch.core.lifecycle.paces import Pace, progress_at_pace
 from relaunch.core.lifecycle.restart_policy import next_time_limit
 from relaunch.core.machines.limits import MachineLimits, TaskStop
 from relaunch.core.market.policies import LEAVE_ON_DEMAND
@@ -149,15 +150,17 @@ def decline_so_soon(job: Job, until: datetime, now: datetime) -> MoveDeclined:
     return MoveDeclined(reason, until)
 
 
-def resumable_progress(job: Job, newest: SavedCheckpoint | None) -> Progress | None:
-    """Return the work done and left if the running task were stopped now and saved nothing more.
+def resumable_progress(
+    job: Job, newest: SavedCheckpoint | None, selection: Selection, pace: Pace | None
+) -> Progress | None:
+    """Return the work done and left at a pace if the running task were stopped now and saved nothing more.
 
     None if nothing says how much work the job is, or the task has saved no checkpoint yet: only one that has is known
     to be resumed.
     """
     if newest is None or newest.attempt != job.current_attempt.number:
         return None
-    return measure_progress(job, newest, newest.saved_at)
+    return progress_at_pace(job, newest, selection, pace, newest.saved_at)
 
 
 def pools_to_move_to(job: Job, selection: Selection, pools: Iterable[Pool]) -> tuple[Pool, ...]:

@@ -2,7 +2,8 @@
 
 A market policy has one figure of the work that is left. It is in hours on one machine (docs/decisions/0035), at the
 slow end of its speed there, of what peaks or its jobs say; what may be slower is left out, and the price of what is
-faster is that of the same work. Where nobody said on what the duration was measured and no job has shown a speed, there
+faster is that of the same work. A deadline is promised if any on-demand machine makes it by that end, and the machine
+is the cheapest one that does. Where nobody said on what the duration was measured and no job has shown a speed, there
 is no pace: all are taken to be equally fast.
 """
 
@@ -17,7 +18,7 @@ from relaunch.core.jobs.progress import Progress, SavedCheckpoint, measure_progr
 from relaunch.core.market.situation import Pool
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.records import dataclass
-from relaunch.core.selection.expected_cost import cost_of
+from relaunch.core.selection.expected_cost import START_OVERHEAD, cost_of
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.selection import Selection
 from relaunch.core.selection.speeds import SpeedOf, same_speed
@@ -48,6 +49,23 @@ class Pace:
         """Return whether a job is as fast there at least, or has paid for it anyway."""
         return offering.purchase is PurchaseOption.RESERVED or self.compared(offering) >= 1 - _ROUNDING
 
+    def is_kept_on_any(self, offerings: Iterable[Offering]) -> bool:
+        """Return whether a job is as fast on any of the offerings at least."""
+        return any(self.is_kept_on(each) for each in offerings)
+
+    def wait_for(self, selection: Selection, now: datetime) -> timedelta:
+        """Return for how long on-demand machines as fast are refused; none if anything as fast was kept."""
+        if self.is_kept_on_any(selection.kept):
+            return _NONE
+        awaited = (
+            each.rejection.retry_at - now
+            for each in selection.rejected
+            if each.rejection.retry_at is not None
+            and each.offering.purchase is PurchaseOption.ON_DEMAND
+            and self.is_kept_on(each.offering)
+        )
+        return max(min(awaited), _NONE)
+
     def rejection(self, offering: Offering) -> Rejection:
         """Return why an offering is left out."""
         model = offering.instance_type.accelerator_model
@@ -58,24 +76,72 @@ class Pace:
         )
 
 
-def find_paces(selection: Selection, *, has_steps: bool) -> tuple[Pace | None, ...]:
-    """Return the paces that a job may be reckoned at, the slowest first: the first that leaves it time to spare counts.
+def find_paces(definition: JobDefinition, selection: Selection) -> tuple[Pace | None, ...]:
+    """Return the paces that a job may be reckoned at, the slowest first: the first that keeps its limit counts.
 
-    The last one is that of the best on-demand offering, also if there is none for a moment; where nothing kept is
-    as fast, of the best that was kept. Before it is that of the best that was kept, if a job may be slower there: who
-    is on time at that pace is so on whatever is faster. That takes steps: hours on different machines do not say how
-    much is done. It is None alone if all are taken to be equally fast, or if no
-    speed is known.
+    They are those of on-demand machines, of which patience takes the cheapest. Before them is that of the best that was
+    kept, if a job may be slower there: who is on time at that pace is so on whatever is faster.
+
+    To go on at another pace takes steps: hours on different machines do not say how much is done. Without them it is
+    one for the whole job, of the first on-demand machine that makes its deadline from its acceptance on, or else of the
+    cheapest; the best that was kept is before it only where nothing kept is as fast. It is None alone if all are taken
+    to be equally fast, or if no speed is known.
+    """
+    paces = on_demand_paces(selection)
+    has_steps = definition.total_steps is not None
+    if definition.deadline is None:
+        paces = paces[:1]
+    elif not has_steps:
+        paces = (promised_pace(definition, paces),)
+    best = _best_pace(selection, selection.kept)
+    first = paces[0]
+    if best is None or first is None or best.speed >= first.speed:
+        return paces
+    return (best, *paces) if has_steps or not first.is_kept_on_any(selection.kept) else paces
+
+
+def on_demand_paces(selection: Selection) -> tuple[Pace | None, ...]:
+    """Return the paces of on-demand machines, the cheapest and slowest first: no other is cheaper and as fast.
+
+    What is refused for a time counts too. Where nothing is sold on demand it is the pace of the best that was kept, and
+    None where none is known.
     """
     if selection.work is None or selection.work.speed_of is same_speed:
         return (None,)
     awaited = (each.offering for each in selection.rejected if each.rejection.retry_at is not None)
-    on_demand = [each for each in (*selection.kept, *awaited) if each.purchase is PurchaseOption.ON_DEMAND]
-    best = _best_pace(selection, selection.kept)
-    latest = _best_pace(selection, on_demand)
-    if best is None or latest is None or not any(latest.is_kept_on(each) for each in selection.kept):
-        return (best,)
-    return (best, latest) if has_steps and best.speed < latest.speed else (latest,)
+    costs = cost_of(selection.work)
+    known = (
+        (usd, each)
+        for each in (*selection.kept, *awaited)
+        if each.purchase is PurchaseOption.ON_DEMAND and (usd := costs(each)) is not None
+    )
+    found: list[Pace] = []
+    for _, each in sorted(known, key=lambda each: each[0]):
+        pace = _pace_on(selection, each)
+        if pace is not None and (not found or found[-1].compared(each) > 1 + _ROUNDING):
+            found.append(pace)
+    return tuple(found) or (_best_pace(selection, selection.kept),)
+
+
+def is_promised(definition: JobDefinition) -> bool:
+    """Return whether on-demand from the first moment on meets the deadline, if the estimate lacks all its padding.
+
+    So does a definition of which the deadline, or the duration, is not known. For a machine the definition is to be
+    that `at_pace`.
+    """
+    needed = time_needed(definition)
+    return needed is None or definition.deadline is None or definition.deadline > needed
+
+
+def time_needed(definition: JobDefinition) -> timedelta | None:
+    """Return the time for the work with its padding and a start; None if it is not known."""
+    estimate = definition.estimated_duration
+    return None if estimate is None else estimate * (1 + definition.padding) + START_OVERHEAD
+
+
+def promised_pace(definition: JobDefinition, paces: tuple[Pace | None, ...]) -> Pace | None:
+    """Return the first of the paces at which the deadline is promised; the first one if there is none."""
+    return next((each for each in paces if is_promised(at_pace(definition, each))), paces[0])
 
 
 def _best_pace(selection: Selection, offerings: Iterable[Offering]) -> Pace | None:

@@ -97,6 +97,12 @@ class Situation:
         return None if slack is None else slack - 2 * self.overhead - self.reserve
 
     @property
+    def on_demand_time(self) -> float | None:
+        """Return for how many hours an on-demand start may be put off that still meets the deadline, if none fails."""
+        slack = self.slack
+        return None if slack is None else slack - self.overhead
+
+    @property
     def pools_to_try(self) -> tuple[Pool, ...]:
         """Return the pools that may be tried now, the cheapest first."""
         may = (each for each in self.pools if each.may_be_tried_in(self.retry_interval) <= 0)

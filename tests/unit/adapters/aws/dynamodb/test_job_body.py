@@ -127,7 +127,7 @@ def test_changes_that_were_not_sent_are_stored_with_the_job() -> None:
     started = JobChange(
         2, NOW, JobState.RUNNING, JobState.LAUNCHING, changed, "running", None, 1, machine, 300, 1.5, CostBasis.LIMIT
     )
-    noted = NotedProgress(120, NOW, 2, 200, 0.5, NOW, 600.0, 3.5, NOW, (600.0, 601.5))
+    noted = NotedProgress(120, NOW, 2, 200, 0.5, NOW, 600.0, 3.5, NOW, (600.0, 601.5), 0.25)
     stalled = replace(started, sequence=3, changed=(ChangedPart.PROGRESS,), noted=noted)
     job = replace(JOB, noted=noted, outbox=Outbox(3, (created, started, stalled), NOW + MINUTE))
 

@@ -20,7 +20,7 @@ FULL = replace(
     running=RunningTask(NOW, 1.5),
     ended_at=NOW,
     state_since=NOW,
-    noted=NotedProgress(120, NOW, 2, 200, 0.5, NOW, 600.0, 3.5, NOW, (600.0, 601.5)),
+    noted=NotedProgress(120, NOW, 2, 200, 0.5, NOW, 600.0, 3.5, NOW, (600.0, 601.5), 0.25),
 )
 
 
