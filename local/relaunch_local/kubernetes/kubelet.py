@@ -1,15 +1,19 @@
 """The kubelets: they run the containers of pods that were placed, and end them."""
 
+import base64
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 from relaunch.core.kubernetes.acs import COMPUTE_CLASS, COMPUTE_QOS
 from relaunch.core.revisions.image_name import parse_image_name
 from relaunch_local.ecs.processes.port import LogTarget, Processes, ProcessHandle, ProcessSpec, ProcessStartError
+from relaunch_local.kubernetes.pod_fields import environment_of
 from relaunch_local.kubernetes.state import ClusterState, Document, set_condition
 
 _START_ERROR_EXIT = 128
 _STOCK_SECONDS = 10.0
+_SYNC_SECONDS = 10.0
 
 
 class Kubelet:
@@ -30,6 +34,8 @@ class Kubelet:
         """Nodes that nothing is heard of: their pods stay as they were."""
         self.on_end: Any = lambda _pod: None
         """Called with a pod whose container has ended."""
+        self.on_event: Any = lambda _pod, _kind, _reason, _message: None
+        """Called with the events of pods."""
 
     def start(self, pod: Document) -> None:
         """Pull the image, then start the container, unless the pod is deleted by then."""
@@ -66,12 +72,18 @@ class Kubelet:
             self._state.clock.call_later(_STOCK_SECONDS, lambda: self._run(pod))
             return
         container = pod["spec"]["containers"][0]
+        self._tell_pull_secrets(pod)
         if container["image"] in self.missing_images:
             said = f'Back-off pulling image "{container["image"]}"'
             self._set_state(pod, {"waiting": {"reason": "ImagePullBackOff", "message": said}})
             return
+        environment = self._environment(pod, container)
+        if isinstance(environment, str):
+            self._set_state(pod, {"waiting": {"reason": "CreateContainerConfigError", "message": environment}})
+            self._state.clock.call_later(_SYNC_SECONDS, lambda: self._run(pod))
+            return
         try:
-            process = self._processes.start(self._spec(pod, container))
+            process = self._processes.start(self._spec(pod, container, environment))
         except ProcessStartError as error:
             self._end(pod, _START_ERROR_EXIT, "StartError", str(error))
             return
@@ -100,7 +112,30 @@ class Kubelet:
         """Kill the container of a pod without a word."""
         self._kill(pod)
 
-    def _spec(self, pod: Document, container: Document) -> ProcessSpec:
+    def _tell_pull_secrets(self, pod: Document) -> None:
+        """Warn of secrets that are not there: images that need none are pulled all the same."""
+        names = [each["name"] for each in pod["spec"].get("imagePullSecrets") or ()]
+        namespace = pod["metadata"]["namespace"]
+        missing = [each for each in names if self._state.find("secrets", namespace, each) is None]
+        if missing:
+            said = "attempting to pull the image may not succeed."
+            text = f"Unable to retrieve some image pull secrets ({', '.join(missing)}); {said}"
+            self.on_event(pod, "Warning", "FailedToRetrieveImagePullSecret", text)
+
+    def _environment(self, pod: Document, container: Document) -> Mapping[str, str] | str:
+        """Return the variables of a container, or why it cannot be made: a Secret or a key of it is not there."""
+        namespace = pod["metadata"]["namespace"]
+        variables = {each["name"]: each.get("value", "") for each in container.get("env") or ()}
+        for name, reference in environment_of(container):
+            secret = self._state.find("secrets", namespace, reference["name"])
+            if secret is None:
+                return f'secret "{reference["name"]}" not found'
+            if reference["key"] not in secret.get("data", {}):
+                return f"couldn't find key {reference['key']} in Secret {namespace}/{reference['name']}"
+            variables[name] = base64.b64decode(secret["data"][reference["key"]]).decode()
+        return variables
+
+    def _spec(self, pod: Document, container: Document, environment: Mapping[str, str]) -> ProcessSpec:
         metadata = pod["metadata"]
         return ProcessSpec(
             task_arn=metadata["uid"],
@@ -108,7 +143,7 @@ class Kubelet:
             container=container["name"],
             image=container["image"],
             command=(*container.get("command", ()), *container.get("args", ())),
-            environment={each["name"]: each.get("value", "") for each in container.get("env", ())},
+            environment=environment,
             on_exit=lambda code, reason: self._exited(pod, code, reason),
             log_target=LogTarget(metadata["namespace"], metadata["uid"]),
             instance_id=pod["spec"]["nodeName"],
