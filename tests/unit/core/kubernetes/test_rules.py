@@ -174,7 +174,7 @@ def test_the_owner_is_told_what_has_no_effect_and_what_is_rounded():
     assert "rounded up to 2 GiB" in notices[0]
     assert notices[-3:] == (
         "`accelerator.instance_types` has no effect on ack: it is about EC2",
-        "`disk` has no effect on ack: it is about EC2",
+        "`disk` has no effect on ack: it is about EC2; here it is `kubernetes.disk`",
         "`max_price_per_hour` has no effect on ack: it is about EC2",
     )
 

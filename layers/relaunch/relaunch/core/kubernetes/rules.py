@@ -154,8 +154,11 @@ def find_kubernetes_notices(definition: JobDefinition) -> tuple[str, ...]:
         "disk": definition.disk_gib,
         "max_price_per_hour": definition.max_price_usd_per_hour,
     }
+    instead = {"disk": "; here it is `kubernetes.disk`"}
     notices += [
-        f"`{key}` has no effect on {definition.target}: it is about EC2" for key, value in ignored.items() if value
+        f"`{key}` has no effect on {definition.target}: it is about EC2{instead.get(key, '')}"
+        for key, value in ignored.items()
+        if value
     ]
     return tuple(notices)
 

@@ -3,15 +3,40 @@
 So the item of a definition that does not use them is the same as before, for every release.
 """
 
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any
 
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 
 _LATER = ("callers", "notices", "concurrency", "links", "estimated_on")
-_LATER_OF_WORKLOAD = frozenset({"service_account_token", "pod_security", "run_as_user"})
-_DEFAULTS = {each.name: each.default for each in fields(KubernetesWorkload) if each.name in _LATER_OF_WORKLOAD}
+_LATER_OF_WORKLOAD = frozenset(
+    {
+        *(
+            "service_account_token",
+            "pod_security",
+            "run_as_user",
+            "shared_memory_mib",
+            "disk_mib",
+            "secrets",
+            "volumes",
+        ),
+        *(
+            "node_selector",
+            "tolerations",
+            "image_pull_secrets",
+            "priority_class",
+            "scheduler_name",
+            "annotations",
+            "pod",
+        ),
+    }
+)
+_DEFAULTS = {
+    each.name: each.default if each.default_factory is MISSING else each.default_factory()
+    for each in fields(KubernetesWorkload)
+    if each.name in _LATER_OF_WORKLOAD
+}
 
 
 def left_out(definition: JobDefinition) -> dict[str, Any]:
