@@ -1,7 +1,7 @@
 """A cluster: API objects, the Job controller, a scheduler, kubelets, and what may happen to nodes and pods.
 
 It answers as real servers do (1.36.2 and 1.20.2), as far as a launcher asks. What it does not do: watches, RBAC but for
-what is forbidden by hand, several containers in a pod, what is in volumes.
+what is forbidden by hand, several main containers in a pod, what is in volumes.
 """
 
 import base64

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from relaunch_local.ecs.processes.port import Script
 from relaunch_local.kubernetes.errors import ApiError
 from relaunch_local.kubernetes.job_rules import admit_job
 from tests.unit.local.kubernetes.conftest import NAMESPACE, World, manifest
@@ -165,3 +166,52 @@ def test_a_taint_keeps_pods_away_that_do_not_tolerate_it(
     said = "0/1 nodes are available: 1 node(s) had untolerated taint {gpu: a10}."
     assert ("nodeName" in world.pod["spec"]) is is_placed
     assert is_placed or world.pod["status"]["conditions"][0]["message"] == said
+
+
+INIT = [{"name": "code", "image": "registry.example/sync:1"}]
+
+
+def states(world: World, kind: str) -> list[tuple[str, str]]:
+    """Return the containers of a kind with the words of their states."""
+    found = world.pod["status"].get(kind, ())
+    return [(each["name"], next(iter(each["state"].values())).get("reason", "runs")) for each in found]
+
+
+def test_init_containers_run_before_the_main_one(world: World) -> None:
+    world.script = Script(runtime_seconds=10)
+    world.cluster.create_job(NAMESPACE, job(initContainers=[*INIT, {**INIT[0], "name": "data"}]))
+
+    world.clock.advance(12)
+    assert states(world, "initContainerStatuses") == [("code", "Completed"), ("data", "runs")]
+    assert states(world, "containerStatuses") == [("main", "PodInitializing")]
+    assert world.pod["status"]["phase"] == "Pending"
+    world.clock.advance(10)
+    assert (states(world, "containerStatuses"), world.pod["status"]["phase"]) == ([("main", "runs")], "Running")
+    world.clock.advance(10)
+    assert world.conditions()[-1] == ("Complete", "CompletionsReached")
+
+
+def test_an_init_container_that_fails_fails_the_pod_whose_main_one_never_ran(world: World) -> None:
+    world.script = Script(exit_code=1)
+    world.cluster.create_job(NAMESPACE, job(initContainers=INIT))
+
+    world.clock.advance(100)
+
+    assert (world.pod["status"]["phase"], states(world, "containerStatuses")) == (
+        "Failed",
+        [("main", "PodInitializing")],
+    )
+    assert world.conditions()[-1] == ("Failed", "BackoffLimitExceeded")
+
+
+def test_a_sidecar_is_an_init_container_that_nobody_waits_for(world: World) -> None:
+    world.script = Script(runtime_seconds=10)
+    world.cluster.create_job(NAMESPACE, job(initContainers=[INIT[0] | {"restartPolicy": "Always"}]))
+
+    world.clock.advance(2)
+    assert [*states(world, "initContainerStatuses"), *states(world, "containerStatuses")] == [
+        ("code", "runs"),
+        ("main", "runs"),
+    ]
+    world.clock.advance(10)
+    assert world.conditions()[-1] == ("Complete", "CompletionsReached")
