@@ -8,7 +8,7 @@ from typing import Any
 from relaunch.core.kubernetes.acs import COMPUTE_CLASS, COMPUTE_QOS
 from relaunch.core.revisions.image_name import parse_image_name
 from relaunch_local.ecs.processes.port import LogTarget, Processes, ProcessHandle, ProcessSpec, ProcessStartError
-from relaunch_local.kubernetes.pod_fields import environment_of
+from relaunch_local.kubernetes.pod_fields import expand
 from relaunch_local.kubernetes.state import ClusterState, Document, set_condition
 
 _START_ERROR_EXIT = 128
@@ -162,14 +162,18 @@ class Kubelet:
     def _environment(self, pod: Document, container: Document) -> Mapping[str, str] | str:
         """Return the variables of a container, or why it cannot be made: a Secret or a key of it is not there."""
         namespace = pod["metadata"]["namespace"]
-        variables = {each["name"]: each.get("value", "") for each in container.get("env") or ()}
-        for name, reference in environment_of(container):
+        variables: dict[str, str] = {}
+        for each in container.get("env") or ():
+            reference = (each.get("valueFrom") or {}).get("secretKeyRef")
+            if reference is None:
+                variables[each["name"]] = expand(each.get("value", ""), variables)
+                continue
             secret = self._state.find("secrets", namespace, reference["name"])
             if secret is None:
                 return f'secret "{reference["name"]}" not found'
             if reference["key"] not in secret.get("data", {}):
                 return f"couldn't find key {reference['key']} in Secret {namespace}/{reference['name']}"
-            variables[name] = base64.b64decode(secret["data"][reference["key"]]).decode()
+            variables[each["name"]] = base64.b64decode(secret["data"][reference["key"]]).decode()
         return variables
 
     def _spec(

@@ -4,7 +4,8 @@ A field that it does not know is dropped, with a warning, or refused where the r
 of another type cannot be decoded. What no launcher writes is `any`, and what is in it is not looked at.
 """
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from relaunch_local.kubernetes.errors import malformed
@@ -212,9 +213,10 @@ def _check_type(value: Any, path: str, wanted: type, owner: str, kind: str) -> N
         raise malformed(f"json: cannot unmarshal {found} into Go struct field {owner}.{path} of type {kind}")
 
 
-def environment_of(container: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the variables of a container that come from a Secret: the name, and which key of which."""
-    for each in container.get("env") or ():
-        reference = (each.get("valueFrom") or {}).get("secretKeyRef")
-        if reference is not None:
-            yield each["name"], reference
+def expand(value: str, variables: Mapping[str, str]) -> str:
+    """Return a value with `$(NAME)` replaced by a variable before it, and `$$` by `$` (third_party/forked/golang)."""
+    return re.sub(
+        r"\$\$|\$\(([^()]+)\)",
+        lambda found: "$" if found[1] is None else variables.get(found[1], found[0]),
+        value,
+    )

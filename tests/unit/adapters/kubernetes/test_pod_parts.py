@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fakes.builders import make_launch_request
+from fakes.builders import make_attempt, make_definition, make_job, make_launch_request
 from relaunch.adapters.kubernetes.launches import check_limits
 from relaunch.adapters.kubernetes.manifest import build_job
 from relaunch.core.definitions.accelerator import GpuRequirement
@@ -18,8 +18,10 @@ from relaunch.core.definitions.kubernetes_workload import (
     Toleration,
 )
 from relaunch.core.definitions.targets import Target
+from relaunch.core.launches.launch_plan import plan_launch
 from relaunch.ports import PermanentError
 from relaunch_local.kubernetes.job_rules import admit_job
+from relaunch_local.kubernetes.pod_fields import expand
 from relaunch_local.kubernetes.pod_security import find_violations
 
 SYNC = {"name": "code", "image": "registry.example.com/git-sync:4", "env": [{"name": "GITSYNC_ONE_TIME", "value": "1"}]}
@@ -72,6 +74,26 @@ def test_a_secret_is_a_reference_beside_the_environment() -> None:
 
     assert env[-1] == {"name": "WANDB_API_KEY", "valueFrom": {"secretKeyRef": {"name": "wandb", "key": "key"}}}
     assert all("value" in each for each in env[:-1])
+
+
+def test_an_input_is_a_value_and_nothing_else() -> None:
+    inputs = {"lr": "$(HF_TOKEN) $$ {kubernetes.pod}", "pod": "{spec: {hostNetwork: true}}"}
+    workload = KubernetesWorkload("trainer", secrets={"HF_TOKEN": SecretKey("hf", "token")})
+    definition = make_definition(target=Target.ACK, kubernetes=workload)
+    request = plan_launch(make_job(definition=definition, attempt=make_attempt(), inputs=inputs))
+
+    made = build_job(request, Target.ACK, "relaunch")
+    plain = build_job(replace(request, environment={}), Target.ACK, "relaunch")
+
+    env = made["spec"]["template"]["spec"]["containers"][0].pop("env")
+    (reference,) = plain["spec"]["template"]["spec"]["containers"][0].pop("env")
+    assert made == plain
+    assert env[-1] == reference
+    seen: dict[str, str] = {}
+    for each in env[:-1]:
+        seen[each["name"]] = expand(each["value"], seen | {"HF_TOKEN": "of a Secret"})
+    assert seen == dict(request.environment)
+    assert {seen["RELAUNCH_INPUT_LR"], seen["RELAUNCH_INPUT_POD"]} == set(inputs.values())
 
 
 @pytest.mark.parametrize(("mib", "extra"), [(20_480, None), (30_720, None), (30_721, "1Gi"), (102_400, "70Gi")])

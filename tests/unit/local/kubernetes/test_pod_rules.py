@@ -7,6 +7,7 @@ import pytest
 from relaunch_local.ecs.processes.port import Script
 from relaunch_local.kubernetes.errors import ApiError
 from relaunch_local.kubernetes.job_rules import admit_job
+from relaunch_local.kubernetes.pod_fields import expand
 from tests.unit.local.kubernetes.conftest import NAMESPACE, World, manifest
 
 POD = "spec.template.spec"
@@ -112,6 +113,10 @@ def test_a_container_waits_for_a_secret_and_its_key(world: World) -> None:
     world.cluster.add_secret(NAMESPACE, "wandb", token="t0p")
     assert waiting() == {}
     assert world.pod["status"]["phase"] == "Running"
+
+
+def test_a_variable_may_name_one_before_it() -> None:
+    assert expand("$(A)-$(C)-$$(A)-$$-$A", {"A": "1"}) == "1-$(C)-$(A)-$-$A"
 
 
 def test_a_pull_secret_that_is_missing_is_a_warning_alone(world: World) -> None:

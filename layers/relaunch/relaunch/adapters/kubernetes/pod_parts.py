@@ -18,8 +18,12 @@ _MERGED_BY_NAME = frozenset({"containers"})
 
 
 def variables(environment: Mapping[str, str], workload: KubernetesWorkload) -> list[dict[str, Any]]:
-    """Return the variables of the main container: values, and references to keys of Secrets."""
-    plain = [{"name": name, "value": value} for name, value in sorted(environment.items())]
+    """Return the variables of the main container: values, and references to keys of Secrets.
+
+    A kubelet replaces `$(NAME)` by a variable before it, and `$$` by `$`. An input of an event may have either, and
+    means itself: so each `$` is doubled, and the references come last.
+    """
+    plain = [{"name": name, "value": value.replace("$", "$$")} for name, value in sorted(environment.items())]
     references = [
         {"name": name, "valueFrom": {"secretKeyRef": {"name": each.secret, "key": each.key}}}
         for name, each in sorted(workload.secrets.items())
