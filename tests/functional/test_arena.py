@@ -91,7 +91,7 @@ def world() -> World:
 
 
 def said(world: World) -> str:
-    """Return what the cluster says of the job: in events, and in the states of containers."""
+    """Return the words of the cluster about the job: in events, and in the states of containers."""
     statuses = [
         each
         for pod in world.pods()
@@ -105,7 +105,7 @@ def said(world: World) -> str:
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_command_of_arena_ends_as_it_should(world: World, name: str) -> None:
-    begin, words, mend = CASES[name]
+    begin, words, supply = CASES[name]
     begin(world)
 
     job, warnings = world.cluster.create_job(NAMESPACE, preview_job(DEFINITIONS[name], "relaunch"), is_strict=True)
@@ -114,7 +114,7 @@ def test_a_command_of_arena_ends_as_it_should(world: World, name: str) -> None:
     assert warnings == []
     assert words in said(world)
     assert not words or world.conditions(job["metadata"]["name"]) == []
-    mend(world)
+    supply(world)
     world.clock.advance(45)
     assert world.conditions(job["metadata"]["name"])[-1] == ("Complete", "CompletionsReached")
 
