@@ -7,6 +7,7 @@ cheaper than the other.
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
@@ -139,7 +140,9 @@ def predict_job_fit(definition: JobDefinition, nodes: Sequence[GpuNode]) -> tupl
         return None
     if can.has_compute_classes and acs.class_of(workload) is ComputeClass.GPU:
         return None
-    return predict_fit(nodes, ask_gpus(definition.target, gpu, workload, PurchaseOption.ON_DEMAND))
+    asked = ask_gpus(definition.target, gpu, workload, PurchaseOption.ON_DEMAND)
+    asked = replace(asked, node_selector={**workload.node_selector, **asked.node_selector})
+    return predict_fit(nodes, asked, workload.tolerations)
 
 
 def find_kubernetes_notices(definition: JobDefinition) -> tuple[str, ...]:

@@ -10,32 +10,12 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 
 _LATER = ("callers", "notices", "concurrency", "links", "estimated_on")
-_LATER_OF_WORKLOAD = frozenset(
-    {
-        *(
-            "service_account_token",
-            "pod_security",
-            "run_as_user",
-            "shared_memory_mib",
-            "disk_mib",
-            "secrets",
-            "volumes",
-        ),
-        *(
-            "node_selector",
-            "tolerations",
-            "image_pull_secrets",
-            "priority_class",
-            "scheduler_name",
-            "annotations",
-            "pod",
-        ),
-    }
-)
+# Those of a workload were added after this one, at the end.
+_LAST_OF_WORKLOAD = "strict"
+_NAMES = [each.name for each in fields(KubernetesWorkload)]
 _DEFAULTS = {
     each.name: each.default if each.default_factory is MISSING else each.default_factory()
-    for each in fields(KubernetesWorkload)
-    if each.name in _LATER_OF_WORKLOAD
+    for each in fields(KubernetesWorkload)[_NAMES.index(_LAST_OF_WORKLOAD) + 1 :]
 }
 
 
