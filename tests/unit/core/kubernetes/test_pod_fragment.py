@@ -58,6 +58,8 @@ def test_what_a_fragment_may_say(pod: dict[str, Any]) -> None:
         ({"metadata": {"name": "x"}}, "metadata.name", "those that may are annotations, labels"),
         ({"metadata": {"labels": {"aliyun.com/gpu-count": "2"}}}, "metadata.labels.aliyun.com/gpu-count", "is taken"),
         ({"metadata": {"labels": {"relaunch/stack": "x"}}}, "metadata.labels.relaunch/stack", "Relaunch sets it"),
+        ({"metadata": {"annotations": {"relaunch/owner": "x/1"}}}, "metadata.annotations.relaunch/owner", "is taken"),
+        (spec(preemptionPolicy="Never"), "spec.preemptionPolicy", "those that may are affinity"),
         (spec(restartPolicy="Always"), "spec.restartPolicy", "Kubernetes restarts nothing: leave it out"),
         (spec(activeDeadlineSeconds=9), "spec.activeDeadlineSeconds", "say `max_runtime` or `deadline`"),
         (spec(terminationGracePeriodSeconds=9), "spec.terminationGracePeriodSeconds", "has the same time to save"),

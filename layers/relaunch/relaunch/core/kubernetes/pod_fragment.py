@@ -75,7 +75,7 @@ _CONTAINER: Mapping[str, Any] = {
 }
 _SPEC: Mapping[str, Any] = {
     **dict.fromkeys(("affinity", "dnsConfig", "dnsPolicy", "enableServiceLinks", "hostAliases", "hostUsers")),
-    **dict.fromkeys(("hostname", "preemptionPolicy", "runtimeClassName", "schedulingGates", "setHostnameAsFQDN")),
+    **dict.fromkeys(("hostname", "runtimeClassName", "schedulingGates", "setHostnameAsFQDN")),
     **dict.fromkeys(("subdomain", "topologySpreadConstraints")),
     "containers": [_CONTAINER],
     "initContainers": [
@@ -101,6 +101,7 @@ _CAPABILITIES = frozenset(
 _RESTRICTED_CAPABILITIES = frozenset({"NET_BIND_SERVICE"})
 _SIZES = {"cpu": "kubernetes.vcpus", "memory": "kubernetes.memory", "ephemeral-storage": "kubernetes.disk"}
 _GPU = re.compile(r"(?:nvidia\.com/(?:gpu|mig-)|(?:aliyun|alibabacloud)\.com/gpu|amd\.com/gpu).*")
+_OWN_KEYS = ack.OWN_LABELS | acs.OWN_LABELS | {acs.EXTRA_STORAGE}
 _OWN_VARIABLES = ("RELAUNCH_", "ECS_")
 
 
@@ -113,9 +114,13 @@ def find_fragment_problems(
         return unknown
     # What follows looks at values of the right shape alone.
     pod: Any = workload.pod
-    labels = pod.get("metadata", {}).get("labels", {})
-    taken = [key for key in labels if key in ack.OWN_LABELS | acs.OWN_LABELS or key.startswith("relaunch/")]
-    problems = [_problem(("metadata", "labels", key), "is taken: Relaunch sets it") for key in taken]
+    taken = [
+        ("metadata", kind, key)
+        for kind, keys in pod.get("metadata", {}).items()
+        for key in keys
+        if key in _OWN_KEYS or key.startswith("relaunch/")
+    ]
+    problems = [_problem(place, "is taken: Relaunch sets it") for place in taken]
     return (*problems, *_find_contradictions(pod.get("spec", {}), workload, container, environment))
 
 
