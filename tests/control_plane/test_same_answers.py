@@ -9,6 +9,7 @@ import pytest
 
 from control_plane.jobs import Document, make_job, with_container
 from control_plane.namespaces import Namespace
+from control_plane.pods import PODS
 from fakes.held_processes import HeldProcesses
 from relaunch_local.ecs.clock import Clock
 from relaunch_local.kubernetes.cluster import KubernetesCluster
@@ -123,12 +124,15 @@ def summary(answered: tuple[int, Any]) -> tuple[int, str, list[str]]:
     return status, content.get("reason", ""), REFUSED.findall(message) if status == 422 else []
 
 
-REFUSED = re.compile(r"(?<![\w.])((?:metadata|spec|patch)[\w.\[\]/-]*): (?=Invalid value|Required value|Too long)")
+REFUSED = re.compile(
+    r"(?<![\w.])((?:metadata|spec|patch)[\w.\[\]/-]*): "
+    "(?=Invalid value|Required value|Too long|Not found|Duplicate value|Unsupported value|Forbidden)"
+)
 
 
-@pytest.mark.parametrize("case", JOBS)
+@pytest.mark.parametrize("case", JOBS | PODS)
 def test_a_job_is_stored_or_refused_alike(servers: Servers, case: str) -> None:
-    request = creating(servers, JOBS[case]())
+    request = creating(servers, (JOBS | PODS)[case]())
     real, ours = servers.real(request), servers.ours(request)
 
     assert summary(ours) == summary(real)

@@ -21,6 +21,12 @@ _PLAIN: dict[Any, st.SearchStrategy[Any]] = {
         timezones=st.just(UTC),
     ),
     timedelta: st.timedeltas(min_value=timedelta(0), max_value=timedelta(days=4000)),
+    # What JSON has.
+    object: st.recursive(
+        st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=5),
+        lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner, max_size=2),
+        max_leaves=4,
+    ),
 }
 
 

@@ -58,7 +58,7 @@ MOST = {
     "launch_attempt": (221, 10),
     "observe_capacity": (195, 8),
     "observe_task": (198, 13),
-    "plan_api": (238, 26),
+    "plan_api": (242, 30),
     "reconcile": (199, 8),
     "refresh_offerings": (159, 10),
     "request_machine": (195, 15),

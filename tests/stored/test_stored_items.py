@@ -14,9 +14,13 @@ from typing import Any, get_args
 
 import pytest
 
+from fakes.builders import make_definition, make_job
 from fakes.repository import REPOSITORY
 from fakes.stored_machines import change
+from relaunch.adapters.aws.dynamodb import job_items
 from relaunch.adapters.aws.dynamodb.formats import ATTRIBUTES, FORMATS
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, PodVolume, SecretKey, Toleration
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.effects import Effect
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
@@ -33,6 +37,22 @@ VERSIONS = sorted(folder.name for folder in FOLDER.iterdir() if (folder / "items
 _LATER_EFFECTS = {"charge-jobs"}
 # Changes with every write, and the compression.
 _OF_A_WRITE = {"version", "write_id", "packed", "body", "format", "expires_at"}
+
+
+# No seed has them, and the release before does not know them.
+_WITH_POD = make_job(
+    definition=make_definition(
+        target=Target.ACK,
+        kubernetes=KubernetesWorkload(
+            "trainer",
+            shared_memory_mib=1024,
+            secrets={"HF_TOKEN": SecretKey("hf", "token")},
+            volumes=(PodVolume("data", "/data"),),
+            tolerations=(Toleration("gpu"),),
+            pod={"spec": {"containers": [{"name": "main", "resources": {"limits": {"rdma/hca": 1}}}]}},
+        ),
+    )
+)
 
 
 def groups_of(version: str) -> list[Group]:
@@ -104,6 +124,7 @@ class TestThePreviousRelease:
         groups = [*groups_of(TODAYS)]
         groups += [after for version in VERSIONS for _, after in all_saved_again(version)]
         groups = [each for each in groups if not _LATER_EFFECTS & set(_effects_of(each))]
+        groups.append({"kind": "JOB", "items": [plain(job_items.job_item(_WITH_POD, "a write"))]})
         file = tmp_path / "items.json.gz"
         file.write_bytes(gzip.compress("\n".join(map(json.dumps, groups)).encode(), 1))
 

@@ -45,7 +45,32 @@ _FOREIGN_KEYS = {
     "automountServiceAccountToken": True,
     "serviceAccountName": "cluster-admin-sa",
     "pod": {"hostNetwork": True},
+    "annotations": {"k8s.aliyun.com/eci-ram-role-name": "admin"},
+    "tolerations": [{}],
 }
+_HOST = {"name": "root", "hostPath": {"path": "/"}}
+_TOKEN = {"name": "t", "projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}}
+_SYNC = {"name": "sync", "image": f"{TEAM}sync:1"}
+# Fragments that no definition may have, as specifications, and as fields of the main and of an init container.
+_FOREIGN_SPECS: tuple[Mapping[str, Any], ...] = (
+    *({"hostNetwork": True}, {"hostPID": True}, {"hostIPC": True}, {"nodeName": "node-0"}, {"volumes": [_HOST]}),
+    *({"serviceAccountName": "admin"}, {"serviceAccount": "admin"}, {"automountServiceAccountToken": True}),
+    *({"restartPolicy": "Always"}, {"activeDeadlineSeconds": 1}, {"terminationGracePeriodSeconds": 9_000}),
+    *({"tolerations": [{"operator": "Exists"}]}, {"priority": 2_000_000_000}, {"volumes": [_TOKEN]}),
+    *({"securityContext": {"runAsUser": 0}}, {"securityContext": {"sysctls": [{"name": "kernel.shm", "value": "1"}]}}),
+    *({"containers": [{"name": "spy", "image": "evil.example/x"}]}, {"initContainers": [{"name": "x", "image": "x"}]}),
+    *({"ephemeralContainers": [{}]}, {"nodeSelector": {"ack.node.gpu.schedule": "share"}}, {"resources": {}}),
+)
+_FOREIGN_FIELDS: tuple[Mapping[str, Any], ...] = (
+    *({"securityContext": {"privileged": True}}, {"securityContext": {"allowPrivilegeEscalation": True}}),
+    *({"securityContext": {"capabilities": {"add": ["SYS_ADMIN"]}}}, {"securityContext": {"procMount": "Unmasked"}}),
+    *({"securityContext": {"seccompProfile": {"type": "Unconfined"}}}, {"ports": [{"hostPort": 22}]}),
+    *({"resources": {"limits": {"nvidia.com/gpu": 64}}}, {"livenessProbe": {"httpGet": {"host": "10.0.0.1"}}}),
+)
+_FREE_SPECS: tuple[Mapping[str, Any], ...] = (
+    *({}, {"initContainers": [_SYNC]}, {"runtimeClassName": "nvidia"}, {"securityContext": {"fsGroup": 7}}),
+    *({"volumes": [{"name": "c", "configMap": {"name": "c"}}]}, {"containers": [{"name": "main", "envFrom": []}]}),
+)
 _VALUES: Mapping[str, tuple[Any, ...]] = {
     "image": (f"{TEAM}x:1", f"{TEAM}a/b", f"{TEAM}x@sha256:{'0' * 64}", *_FOREIGN_IMAGES),
     "service_account": (ACCOUNT, ACCOUNT, *_FOREIGN_ACCOUNTS),
@@ -67,6 +92,16 @@ _VALUES: Mapping[str, tuple[Any, ...]] = {
     "gpu_driver": ("535.161.08", "1.5.0", "newest"),
     "strict": (True, False),
     "card_memory": ("96GiB", "1MiB"),
+    "shared_memory": ("8GiB", "1MiB", "-1GiB", "9" * 30 + "GiB"),
+    "disk": ("100GiB", "30GiB", "0GiB"),
+    "secrets": ({"HF_TOKEN": {"secret": "hf", "key": "token"}}, {"RELAUNCH_JOB_ID": {"secret": "a", "key": "b"}}),
+    "volumes": ([{"claim": "data", "path": "/data"}], [{"claim": "../x", "path": "/"}], [_HOST]),
+    "node_selector": ({"pool": "gpu"}, {"ack.node.gpu.schedule": "share"}, {"a b": "c"}),
+    "tolerations": ([{"key": "gpu"}], [{"effect": "NoSchedule"}], [{}], [{"operator": "Exists"}]),
+    "image_pull_secrets": (["registry"], ["../x"]),
+    "priority_class": ("high", "system-node-critical", "High"),
+    "annotations": ({"a": "b"}, {"relaunch/owner": "x/1"}, {"iam.amazonaws.com/role": "admin"}),
+    "pod": tuple({"spec": each} for each in (*_FREE_SPECS, *_FREE_SPECS, *_FOREIGN_SPECS)),
 }
 _GPUS: tuple[Any, ...] = (
     *({}, {"count": 2}, {"count": 64}, {"memory": "2GiB"}, {"memory": "2GiB", "compute_percent": 30}, {"count": 0}),
@@ -75,10 +110,15 @@ _GPUS: tuple[Any, ...] = (
 _POD_KEYS = frozenset(
     {
         *("restartPolicy", "terminationGracePeriodSeconds", "automountServiceAccountToken", "securityContext"),
-        *("containers", "serviceAccountName", "nodeSelector"),
+        *("containers", "serviceAccountName", "nodeSelector", "volumes", "tolerations", "imagePullSecrets"),
+        *("priorityClassName", "initContainers", "runtimeClassName"),
     }
 )
-_CONTAINER_KEYS = frozenset({"name", "image", "command", "workingDir", "env", "securityContext", "resources"})
+_CONTAINER_KEYS = frozenset(
+    {
+        *("name", "image", "command", "workingDir", "env", "envFrom", "securityContext", "resources", "volumeMounts"),
+    }
+)
 
 
 def pod_definitions(dice: random.Random, count: int) -> Iterator[Attempt]:
@@ -89,9 +129,19 @@ def pod_definitions(dice: random.Random, count: int) -> Iterator[Attempt]:
         yield attempt(f"the account {account}", partial(_refuse, {"image": f"{TEAM}x", "service_account": account}))
     for key, value in _FOREIGN_KEYS.items():
         yield attempt(f"the key {key}", partial(_refuse, {"image": f"{TEAM}x", key: value}))
+    for spec in _foreign_specs():
+        pod = {"image": f"{TEAM}x", "pod": {"spec": spec}}
+        yield attempt(f"the fragment {json.dumps(spec)}", partial(_refuse, pod))
     for number in range(count):
         job = _draw(dice)
         yield attempt(f"{number}: {json.dumps(job)[:400]}", partial(read, json.dumps({"jobs": {"train": job}})))
+
+
+def _foreign_specs() -> Iterator[Mapping[str, Any]]:
+    yield from _FOREIGN_SPECS
+    for fields in _FOREIGN_FIELDS:
+        yield {"containers": [{"name": "main", **fields}]}
+        yield {"initContainers": [{**_SYNC, **fields}]}
 
 
 def read(text: str) -> str | None:
@@ -148,8 +198,9 @@ def _find_escape(definition: JobDefinition, pod: Mapping[str, Any]) -> str | Non
     asks_for_token = workload is not None and bool(workload.service_account) and workload.service_account_token
     if unknown := (pod.keys() - _POD_KEYS) | (container.keys() - _CONTAINER_KEYS):
         return f"the pod has {sorted(unknown)}"
-    if not str(container["image"]).lower().startswith(TEAM) or ".." in container["image"]:
-        return f"runs the image {container['image']}"
+    for image in (each["image"] for each in (container, *pod.get("initContainers", ()))):
+        if not str(image).lower().startswith(TEAM) or ".." in image:
+            return f"runs the image {image}"
     if pod.get("serviceAccountName", ACCOUNT) != ACCOUNT:
         return f"has the account {pod['serviceAccountName']}"
     if pod["automountServiceAccountToken"] and not asks_for_token:

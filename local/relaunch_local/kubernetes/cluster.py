@@ -1,9 +1,10 @@
 """A cluster: API objects, the Job controller, a scheduler, kubelets, and what may happen to nodes and pods.
 
 It answers as real servers do (1.36.2 and 1.20.2), as far as a launcher asks. What it does not do: watches, RBAC but for
-what is forbidden by hand, several containers in a pod, volumes.
+what is forbidden by hand, several main containers in a pod, what is in volumes.
 """
 
+import base64
 from collections.abc import Mapping
 from copy import deepcopy
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from relaunch_local.kubernetes.pod_admission import PodAdmission
 from relaunch_local.kubernetes.scheduler import is_over, place
 from relaunch_local.kubernetes.state import ClusterState, Document, set_condition, write_time
 
+_SCHEDULER = "default-scheduler"
 _EVICTION_BY_TAINT_SECONDS = 300.0
 _POD_GC_SECONDS = 40.0
 _RELEASE_NOTICE_SECONDS = 300.0
@@ -40,7 +42,10 @@ class KubernetesCluster:
         self._is_ack = is_ack
         self._kubelet = Kubelet(self.state, processes, pull_seconds)
         self._kubelet.on_end = self._pod_ended
+        self._kubelet.on_event = self.record_event
         self._jobs = JobController(self.state, self, minor)
+        self.schedulers = {_SCHEDULER}
+        """The names of the schedulers that there are."""
 
     # What is asked of the API.
 
@@ -169,6 +174,21 @@ class KubernetesCluster:
             self.schedule()
             return node
 
+    def add_claim(self, namespace: str, name: str) -> None:
+        """Add a persistent volume claim that is bound, for which a pod may wait."""
+        with self.clock.lock:
+            status = {"phase": "Bound"}
+            claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "status": status}
+            self.state.add("persistentvolumeclaims", namespace, claim)
+            self.schedule()
+
+    def add_secret(self, namespace: str, name: str, **values: str) -> None:
+        """Add a Secret with these keys."""
+        data = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
+        with self.clock.lock:
+            secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": data}
+            self.state.add("secrets", namespace, secret)
+
     def lose_node(self, name: str) -> None:
         """Lose a node: its pods stay as they were, for five minutes, and then are deleted without being gone."""
         with self.clock.lock:
@@ -276,8 +296,11 @@ class KubernetesCluster:
         nodes = self.state.all("nodes")
         pods = self.state.all("pods")
         waiting = [e for e in pods if not e["spec"].get("nodeName") and not e["metadata"].get("deletionTimestamp")]
+        # What is for another scheduler waits for that one, and nobody says a word of it.
+        waiting = [e for e in waiting if e["spec"].get("schedulerName", _SCHEDULER) in self.schedulers]
         for pod in sorted(waiting, key=lambda each: each["metadata"]["uid"]):
-            found = place(pod, nodes, pods)
+            claims = self.state.all("persistentvolumeclaims", pod["metadata"]["namespace"])
+            found = place(pod, nodes, pods, [each["metadata"]["name"] for each in claims])
             if isinstance(found, str):
                 self._explain(pod, found)
                 continue

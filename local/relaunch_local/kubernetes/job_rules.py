@@ -9,6 +9,8 @@ from copy import deepcopy
 from typing import Any
 
 from relaunch_local.kubernetes.errors import ApiError, invalid, malformed
+from relaunch_local.kubernetes.pod_fields import decode, drop_unknown
+from relaunch_local.kubernetes.pod_rules import check_pod_spec, store_volumes
 from relaunch_local.kubernetes.quantities import parse_quantity, store_quantity
 
 Document = dict[str, Any]
@@ -101,7 +103,7 @@ def admit_change(job: Document, before: Mapping[str, Any], minor: int) -> None:
 def with_requests(pod: Mapping[str, Any]) -> Document:
     """Return the specification of a pod as it is stored: a limit without a request is a request too."""
     stored = deepcopy(dict(pod))
-    for container in stored["containers"]:
+    for container in (*(stored.get("initContainers") or ()), *stored["containers"]):
         requests = {**_quantities(container, "limits"), **_quantities(container, "requests")}
         if requests:
             container["resources"] = {**container["resources"], "requests": requests}
@@ -129,15 +131,7 @@ def _decode(job: Document) -> None:
         if any(not isinstance(value, str) for value in (*texts.values(), *annotations.values())):
             said = f"json: cannot unmarshal number into Go struct field {path}.metadata.labels of type string"
             raise malformed(said)
-    for container in _containers(job):
-        if any(not isinstance(each.get("value", ""), str) for each in container.get("env") or ()):
-            field = "EnvVar.spec.template.spec.containers.env.value"
-            raise malformed(f"json: cannot unmarshal number into Go struct field {field} of type string")
-        for quantity in (*_quantities(container, "limits").values(), *_quantities(container, "requests").values()):
-            if parse_quantity(quantity) is None:
-                raise malformed(
-                    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-                )
+    decode(template.get("spec"), "spec.template.spec")
 
 
 def _drop_unknown(job: Document, minor: int) -> list[str]:
@@ -146,7 +140,9 @@ def _drop_unknown(job: Document, minor: int) -> list[str]:
     gone = [key for key in spec if key not in _SPEC_ALWAYS and _SPEC_SINCE.get(key, 99) > minor]
     for key in gone:
         del spec[key]
-    return [f'unknown field "spec.{key}"' for key in gone if key not in _SPEC_SINCE]
+    unknown = [f"spec.{key}" for key in gone if key not in _SPEC_SINCE]
+    pod = (spec.get("template") or {}).get("spec") or {}
+    return [f'unknown field "{path}"' for path in (*unknown, *drop_unknown(pod, "spec.template.spec"))]
 
 
 def _check_metadata(job: Document, minor: int) -> Iterator[str]:
@@ -191,11 +187,13 @@ def _check_pod(job: Document, minor: int) -> Iterator[str]:
         yield f'{path}.restartPolicy: Required value: valid values: "OnFailure", "Never"'
     if minor >= POD_POLICIES and "podFailurePolicy" in job["spec"] and spec.get("restartPolicy") != "Never":
         yield f'{path}.restartPolicy: Invalid value: only "Never" is supported when podFailurePolicy is specified'
-    for number, container in enumerate(spec.get("containers") or ()):
-        for key in ("name", "image"):
-            if not container.get(key):
-                yield f"{path}.containers[{number}].{key}: Required value"
-        yield from _check_resources(f"{path}.containers[{number}].resources", container, minor)
+    for kind in ("initContainers", "containers"):
+        for number, container in enumerate(spec.get(kind) or ()):
+            for key in ("name", "image"):
+                if not container.get(key):
+                    yield f"{path}.{kind}[{number}].{key}: Required value"
+            yield from _check_resources(f"{path}.{kind}[{number}].resources", container, minor)
+    yield from check_pod_spec(spec, path)
 
 
 def _check_resources(path: str, container: Document, minor: int) -> Iterator[str]:
@@ -238,16 +236,14 @@ def _add_defaults(job: Document) -> None:
     job["spec"] = {"parallelism": 1, "completions": 1, "backoffLimit": 6, **spec}
     job["status"] = {}
     pod.setdefault("terminationGracePeriodSeconds", 30)
-    for container in _containers(job):
+    pod.setdefault("schedulerName", "default-scheduler")
+    store_volumes(pod)
+    for container in (*(pod.get("initContainers") or ()), *pod["containers"]):
         stored = {
             kind: {name: store_quantity(each) for name, each in _quantities(container, kind).items()}
             for kind in ("limits", "requests")
         }
         container["resources"] = {kind: quantities for kind, quantities in stored.items() if quantities}
-
-
-def _containers(job: Mapping[str, Any]) -> list[Document]:
-    return list(((job.get("spec") or {}).get("template") or {}).get("spec", {}).get("containers") or ())
 
 
 def _quantities(container: Mapping[str, Any], kind: str) -> Mapping[str, Any]:

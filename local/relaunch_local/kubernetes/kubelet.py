@@ -1,15 +1,19 @@
 """The kubelets: they run the containers of pods that were placed, and end them."""
 
+import base64
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 from relaunch.core.kubernetes.acs import COMPUTE_CLASS, COMPUTE_QOS
 from relaunch.core.revisions.image_name import parse_image_name
 from relaunch_local.ecs.processes.port import LogTarget, Processes, ProcessHandle, ProcessSpec, ProcessStartError
+from relaunch_local.kubernetes.pod_fields import expand
 from relaunch_local.kubernetes.state import ClusterState, Document, set_condition
 
 _START_ERROR_EXIT = 128
 _STOCK_SECONDS = 10.0
+_SYNC_SECONDS = 10.0
 
 
 class Kubelet:
@@ -20,6 +24,7 @@ class Kubelet:
         self._processes = processes
         self._pull_seconds = pull_seconds
         self._running: dict[str, ProcessHandle] = {}
+        self._sidecars: dict[str, list[ProcessHandle]] = {}
         self.missing_images: set[str] = set()
         """Images that no registry has."""
         self.image_ids: dict[str, str] = {}
@@ -30,6 +35,8 @@ class Kubelet:
         """Nodes that nothing is heard of: their pods stay as they were."""
         self.on_end: Any = lambda _pod: None
         """Called with a pod whose container has ended."""
+        self.on_event: Any = lambda _pod, _kind, _reason, _message: None
+        """Called with the events of pods."""
 
     def start(self, pod: Document) -> None:
         """Pull the image, then start the container, unless the pod is deleted by then."""
@@ -56,30 +63,72 @@ class Kubelet:
                 process.kill()
 
     def _run(self, pod: Document) -> None:
-        uid = pod["metadata"]["uid"]
-        name = pod["metadata"]["name"]
-        if self._state.find("pods", pod["metadata"]["namespace"], name) is not pod or uid in self._running:
-            return
-        if pod["metadata"].get("deletionTimestamp") or pod["spec"]["nodeName"] in self.lost_nodes:
+        if not self._may_start(pod):
             return
         if not self._has_instance(pod):
             self._state.clock.call_later(_STOCK_SECONDS, lambda: self._run(pod))
             return
-        container = pod["spec"]["containers"][0]
+        self._tell_pull_secrets(pod)
+        self._start_container(pod)
+
+    def _start_container(self, pod: Document, number: int = 0) -> None:
+        """Start a container of the pod, the init containers one after the other, and then the main one."""
+        containers = [*(pod["spec"].get("initContainers") or ()), pod["spec"]["containers"][0]]
+        container = containers[number]
         if container["image"] in self.missing_images:
             said = f'Back-off pulling image "{container["image"]}"'
-            self._set_state(pod, {"waiting": {"reason": "ImagePullBackOff", "message": said}})
+            self._set_state(pod, {"waiting": {"reason": "ImagePullBackOff", "message": said}}, container)
             return
+        environment = self._environment(pod, container)
+        if isinstance(environment, str):
+            why = {"reason": "CreateContainerConfigError", "message": environment}
+            self._set_state(pod, {"waiting": why}, container)
+            self._state.clock.call_later(_SYNC_SECONDS, lambda: self._start_again(pod, number))
+            return
+        is_main = number == len(containers) - 1
         try:
-            process = self._processes.start(self._spec(pod, container))
+            process = self._processes.start(self._spec(pod, container, environment, None if is_main else number))
         except ProcessStartError as error:
             self._end(pod, _START_ERROR_EXIT, "StartError", str(error))
             return
+        uid = pod["metadata"]["uid"]
+        self._set_state(pod, {"running": {"startedAt": self._state.now()}}, container)
+        if container.get("restartPolicy") == "Always" and not is_main:
+            self._sidecars.setdefault(uid, []).append(process)
+            self._start_container(pod, number + 1)
+            return
         self._running[uid] = process
-        pod["status"]["phase"] = "Running"
-        self._set_state(pod, {"running": {"startedAt": self._state.now()}})
-        for kind in ("ContainersReady", "Ready"):
-            set_condition(pod, kind, "True", self._state.now())
+        if is_main:
+            pod["status"]["phase"] = "Running"
+            for kind in ("ContainersReady", "Ready"):
+                set_condition(pod, kind, "True", self._state.now())
+
+    def _start_again(self, pod: Document, number: int) -> None:
+        if self._may_start(pod):
+            self._start_container(pod, number)
+
+    def _init_exited(self, pod: Document, number: int, code: int) -> None:
+        with self._state.clock.lock:
+            container = pod["spec"]["initContainers"][number]
+            # A sidecar ends with its pod.
+            if container.get("restartPolicy") == "Always":
+                return
+            if self._running.pop(pod["metadata"]["uid"], None) is None:
+                return
+            reason = "Error" if code else "Completed"
+            self._set_state(pod, {"terminated": {"exitCode": code, "reason": reason}}, container)
+            if code == 0 and not pod["metadata"].get("deletionTimestamp"):
+                self._start_container(pod, number + 1)
+                return
+            pod["status"]["phase"] = "Failed"
+            self._state.touch(pod)
+            self.on_end(pod)
+
+    def _may_start(self, pod: Document) -> bool:
+        metadata = pod["metadata"]
+        is_there = self._state.find("pods", metadata["namespace"], metadata["name"]) is pod
+        is_going = bool(metadata.get("deletionTimestamp")) or pod["spec"]["nodeName"] in self.lost_nodes
+        return is_there and not is_going and metadata["uid"] not in self._running
 
     def _has_instance(self, pod: Document) -> bool:
         """Return whether a virtual node has an instance for the pod, as any other node always has.
@@ -100,17 +149,53 @@ class Kubelet:
         """Kill the container of a pod without a word."""
         self._kill(pod)
 
-    def _spec(self, pod: Document, container: Document) -> ProcessSpec:
+    def _tell_pull_secrets(self, pod: Document) -> None:
+        """Warn of secrets that are not there: images that need none are pulled all the same."""
+        names = [each["name"] for each in pod["spec"].get("imagePullSecrets") or ()]
+        namespace = pod["metadata"]["namespace"]
+        missing = [each for each in names if self._state.find("secrets", namespace, each) is None]
+        if missing:
+            said = "attempting to pull the image may not succeed."
+            text = f"Unable to retrieve some image pull secrets ({', '.join(missing)}); {said}"
+            self.on_event(pod, "Warning", "FailedToRetrieveImagePullSecret", text)
+
+    def _environment(self, pod: Document, container: Document) -> Mapping[str, str] | str:
+        """Return the variables of a container, or why it cannot be made: a Secret or a key of it is not there."""
+        namespace = pod["metadata"]["namespace"]
+        variables: dict[str, str] = {}
+        for each in container.get("env") or ():
+            reference = (each.get("valueFrom") or {}).get("secretKeyRef")
+            if reference is None:
+                variables[each["name"]] = expand(each.get("value", ""), variables)
+                continue
+            secret = self._state.find("secrets", namespace, reference["name"])
+            if secret is None:
+                return f'secret "{reference["name"]}" not found'
+            if reference["key"] not in secret.get("data", {}):
+                return f"couldn't find key {reference['key']} in Secret {namespace}/{reference['name']}"
+            variables[each["name"]] = base64.b64decode(secret["data"][reference["key"]]).decode()
+        return variables
+
+    def _spec(
+        self, pod: Document, container: Document, environment: Mapping[str, str], init_number: int | None
+    ) -> ProcessSpec:
         metadata = pod["metadata"]
+
+        def exited(code: int, reason: str | None) -> None:
+            if init_number is None:
+                self._exited(pod, code, reason)
+            else:
+                self._init_exited(pod, init_number, code)
+
         return ProcessSpec(
             task_arn=metadata["uid"],
             family=metadata.get("labels", {}).get("job-name", ""),
             container=container["name"],
             image=container["image"],
             command=(*container.get("command", ()), *container.get("args", ())),
-            environment={each["name"]: each.get("value", "") for each in container.get("env", ())},
-            on_exit=lambda code, reason: self._exited(pod, code, reason),
-            log_target=LogTarget(metadata["namespace"], metadata["uid"]),
+            environment=environment,
+            on_exit=exited,
+            log_target=LogTarget(metadata["namespace"], metadata["uid"]) if init_number is None else None,
             instance_id=pod["spec"]["nodeName"],
         )
 
@@ -130,6 +215,8 @@ class Kubelet:
             terminated["message"] = message
         pod["status"]["phase"] = "Failed" if code else "Succeeded"
         self._set_state(pod, {"terminated": terminated})
+        for sidecar in self._sidecars.pop(pod["metadata"]["uid"], ()):
+            sidecar.kill()
         for kind in ("ContainersReady", "Ready"):
             set_condition(pod, kind, "False", self._state.now(), ("PodCompleted", ""))
         self.on_end(pod)
@@ -139,12 +226,17 @@ class Kubelet:
         if process is not None:
             process.kill()
 
-    def _set_state(self, pod: Document, state: Document) -> None:
-        container = pod["spec"]["containers"][0]
+    def _set_state(self, pod: Document, state: Document, container: Document | None = None) -> None:
+        """Set the state of a container, the main one if none is given, which waits for the others."""
+        main = pod["spec"]["containers"][0]
+        shown = container or main
+        kind = "containerStatuses" if shown is main else "initContainerStatuses"
+        others = [each for each in pod["status"].get(kind, ()) if each["name"] != shown["name"]]
+        same = [each for each in pod["status"].get(kind, ()) if each["name"] == shown["name"]]
         # A container keeps the image that it was started with.
-        known = (pod["status"].get("containerStatuses") or [{}])[0].get("imageID")
-        image_id = known or self.image_ids.get(container["image"]) or _image_id(container["image"])
-        status = {"name": container["name"], "image": container["image"], "imageID": "", "restartCount": 0}
+        known = same[0].get("imageID") if same else ""
+        image_id = known or self.image_ids.get(shown["image"]) or _image_id(shown["image"])
+        status = {"name": shown["name"], "image": shown["image"], "imageID": "", "restartCount": 0}
         has_image = "waiting" not in state
         status |= {
             "imageID": image_id if has_image else "",
@@ -152,7 +244,9 @@ class Kubelet:
             "state": state,
             "lastState": {},
         }
-        pod["status"]["containerStatuses"] = [status]
+        pod["status"][kind] = [*others, status]
+        if shown is not main:
+            self._set_state(pod, {"waiting": {"reason": "PodInitializing"}})
         self._state.touch(pod)
 
 

@@ -1,4 +1,4 @@
-"""What refuses the creation of a pod in a namespace: a quota, a missing service account, a webhook, Pod Security.
+"""What refuses a pod in a namespace: a quota, a missing service account or priority class, a webhook, Pod Security.
 
 All of these are asked about pods and not about the Jobs that make them: a Job is taken, has no pod, and says nothing of
 it; the Job controller records an event `FailedCreate` each time it tries ("Resource Quotas", "Configure Service
@@ -23,6 +23,8 @@ class PodAdmission:
         self._minor = minor
         self.missing_service_accounts: set[str] = set()
         """Names of service accounts that no namespace has."""
+        self.priority_classes = {"system-cluster-critical", "system-node-critical"}
+        """Names of the priority classes of the cluster."""
         self.webhook = ""
         """What a webhook on pods says to each of them; empty if there is none, or it takes them."""
 
@@ -33,6 +35,9 @@ class PodAdmission:
         if account in self.missing_service_accounts:
             missing = f'error looking up service account {namespace}/{account}: serviceaccount "{account}" not found'
             return f'pods "{name}" is forbidden: {missing}'
+        priority = pod["spec"].get("priorityClassName", "")
+        if priority and priority not in self.priority_classes:
+            return f'pods "{name}" is forbidden: no PriorityClass with name {priority} was found'
         if self.webhook:
             return f'admission webhook "pods.example.com" denied the request: {self.webhook}'
         found = self._state.find("namespaces", "", namespace)

@@ -13,6 +13,12 @@ HAS_ADMISSION = 23
 """The minor version of the first servers that do this (beta, on by default)."""
 
 _HOST_NAMESPACES = ("hostNetwork", "hostPID", "hostIPC")
+_CAPABILITIES = frozenset(
+    {
+        *("AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "SETFCAP"),
+        *("SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"),
+    }
+)
 _PROFILES = frozenset({"RuntimeDefault", "Localhost"})
 _VOLUMES = frozenset(
     {
@@ -44,8 +50,14 @@ def _of_baseline(spec: Mapping[str, Any]) -> Iterator[str]:
         yield f"host namespaces ({', '.join(f'{each}=true' for each in shared)})"
     if named := _named(spec, lambda context: bool(context.get("privileged"))):
         yield f"privileged ({named} must not set securityContext.privileged=true)"
+    if named := _named(spec, lambda context: not _added(context) <= _CAPABILITIES):
+        yield f"non-default capabilities ({named} must not include other than the default ones in capabilities.add)"
     if any("hostPath" in each for each in spec.get("volumes") or ()):
         yield "hostPath volumes"
+
+
+def _added(context: Mapping[str, Any]) -> set[str]:
+    return set((context.get("capabilities") or {}).get("add") or ())
 
 
 def _of_restricted(spec: Mapping[str, Any]) -> Iterator[str]:

@@ -26,8 +26,19 @@ class Placement:
     annotations: Mapping[str, str]
 
 
-def place(pod: Document, nodes: Sequence[Document], pods: Iterable[Document]) -> Placement | str:
-    """Return where a pod goes, or the scheduler's message why it goes nowhere."""
+def claims_of(pod: Document) -> list[str]:
+    """Return the names of the persistent volume claims of a pod."""
+    claims = [each.get("persistentVolumeClaim") for each in pod["spec"].get("volumes") or ()]
+    return [each["claimName"] for each in claims if each]
+
+
+def place(
+    pod: Document, nodes: Sequence[Document], pods: Iterable[Document], claims: Iterable[str] = ()
+) -> Placement | str:
+    """Return where a pod goes, or the scheduler's message why it goes nowhere; `claims` are those of its namespace."""
+    missing = [each for each in claims_of(pod) if each not in claims]
+    if missing:
+        return f'0/{len(nodes)} nodes are available: persistentvolumeclaim "{missing[0]}" not found.'
     bound = [each for each in pods if each["spec"].get("nodeName") and not is_over(each)]
     reasons: Counter[str] = Counter()
     for node in nodes:
@@ -63,6 +74,9 @@ def _problems(pod: Document, node: Document, there: Sequence[Document]) -> list[
         return ["node(s) didn't match Pod's node affinity/selector"]
     if node["spec"].get("unschedulable"):
         return ["node(s) were unschedulable"]
+    for taint in node["spec"].get("taints") or ():
+        if taint["effect"] != "PreferNoSchedule" and not _tolerates(pod, taint):
+            return [f"node(s) had untolerated taint {{{taint['key']}: {taint.get('value', '')}}}"]
     if any(each["type"] == "Ready" and each["status"] != "True" for each in node["status"].get("conditions", ())):
         return ["node(s) had untolerated taint {node.kubernetes.io/not-ready: }"]
     free = {name: parse_quantity(each) or Decimal(0) for name, each in node["status"].get("allocatable", {}).items()}
@@ -71,6 +85,16 @@ def _problems(pod: Document, node: Document, there: Sequence[Document]) -> list[
             free[name] = free.get(name, Decimal(0)) - used
     wanted = requests_of(pod).items()
     return [f"Insufficient {name}" for name, asked in sorted(wanted) if asked > free.get(name, Decimal(0))]
+
+
+def _tolerates(pod: Document, taint: Mapping[str, str]) -> bool:
+    """Return whether a pod tolerates a taint ("Taints and Tolerations", Kubernetes documentation)."""
+    return any(
+        each.get("key", "") in {"", taint["key"]}
+        and each.get("effect", "") in {"", taint["effect"]}
+        and (each.get("operator") == "Exists" or each.get("value", "") == taint.get("value", ""))
+        for each in pod["spec"].get("tolerations") or ()
+    )
 
 
 def choose_card(pod: Document, node: Document, there: Sequence[Document]) -> dict[str, str] | str:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.checkpoint_bucket import BucketFacts, bucket_notices, bucket_of, bucket_problem
+from relaunch.core.definitions.credentials import find_credential_notices
 from relaunch.core.definitions.definition import JobDefinition, image_repositories
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.trigger_facts import TriggerFacts
@@ -103,6 +104,10 @@ class Plan:
 
         Where the job would wait they are about what it waits for.
         """
+        return (*find_credential_notices(self.definition), *self._notices_of_target)
+
+    @property
+    def _notices_of_target(self) -> tuple[str, ...]:
         if not self.definition.target.capabilities.offers_instance_types:
             found = () if self.problem else find_kubernetes_notices(self.definition)
             return (*found, *self.driver_notices, *self.bucket_notices, _NO_PRICES)

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from fakes.alibaba_documents import ACK_DEFINITION, ACS_DEFINITION, job_of
 from fakes.builders import make_launch_request, make_offering_key
-from relaunch.adapters.kubernetes.manifest import build_job, cpu_quantity, manifest_builder, memory_quantity
+from relaunch.adapters.kubernetes.manifest import build_job, manifest_builder
+from relaunch.adapters.kubernetes.pod_parts import cpu_quantity, memory_quantity
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.kubernetes_workload import (
@@ -20,9 +22,14 @@ from relaunch.core.definitions.kubernetes_workload import (
     GpuSharing,
     KubernetesWorkload,
     PodSecurity,
+    PodVolume,
+    SecretKey,
+    TaintEffect,
+    Toleration,
 )
 from relaunch.core.definitions.targets import Target
 from relaunch.core.kubernetes.ack import COMPUTE_REGIONS
+from relaunch.core.kubernetes.pod_keys import find_pod_problems
 from relaunch.core.kubernetes.rules import find_problems
 from relaunch.ports import PermanentError
 from relaunch_local.kubernetes.ack_rules import admit_gpu_shares
@@ -255,6 +262,8 @@ compute_shares = st.builds(
     memory_mib=st.integers(1, 98_304),
     compute_percent=st.integers(1, 20).map(lambda step: 5 * step) | st.integers(1, 100),
 )
+EFFECTS = st.none() | st.sampled_from(TaintEffect)
+path_of = attrgetter("path")
 workloads = st.builds(
     KubernetesWorkload,
     image=st.just("registry.example.com/trainer:v1"),
@@ -270,6 +279,12 @@ workloads = st.builds(
     card_memory_mib=st.just(98_304),
     pod_security=st.sampled_from(PodSecurity),
     run_as_user=st.sampled_from([None, 1, 1000]),
+    shared_memory_mib=st.none() | st.integers(1, 99_999),
+    disk_mib=st.none() | st.integers(1, 999_999),
+    secrets=st.sampled_from([{}, {"HF_TOKEN": SecretKey("hf", "token")}]),
+    volumes=st.lists(st.builds(PodVolume, st.sampled_from("ab"), st.sampled_from(["/a", "/b"])), unique_by=path_of),
+    tolerations=st.lists(st.builds(Toleration, st.sampled_from(["", "gpu"]), st.sampled_from(["", "a"]), EFFECTS)),
+    pod=st.sampled_from([{}, {"spec": {"initContainers": [{"name": "code", "image": "git-sync:4"}]}}]),
 )
 
 
@@ -282,7 +297,8 @@ workloads = st.builds(
 )
 def test_every_job_that_is_written_is_one_that_clusters_accept(target, gpu, workload, purchase):
     accelerator = AcceleratorRequirement(gpu=gpu)
-    assume(not find_problems(JobDefinition("train", "", accelerator, target=target, kubernetes=workload)))
+    definition = JobDefinition("train", "", accelerator, target=target, kubernetes=workload)
+    assume(not find_problems(definition) and not find_pod_problems(definition))
     offering = make_offering_key("GPU", None, purchase)
 
     job = build_job(make_launch_request(workload=workload, gpu=gpu, offering=offering), target, "relaunch")
@@ -306,7 +322,7 @@ def check_job(job: dict[str, Any]) -> None:
     for value in (*job["metadata"]["labels"].values(), *template["metadata"]["labels"].values()):
         assert LABEL.fullmatch(value)
     assert job["metadata"]["labels"].items() <= template["metadata"]["labels"].items()
-    assert all(isinstance(each["value"], str) for each in container["env"])
+    assert all(isinstance(each.get("value", ""), str) for each in container["env"])
     assert all(QUANTITY.fullmatch(quantity) for quantity in limits.values())
     assert all(limits[name] == quantity for name, quantity in requests.items())
     assert all(quantity.isdecimal() for name, quantity in limits.items() if name.startswith(COUNTED))

@@ -158,3 +158,19 @@ def test_a_registered_definition_is_held_against_the_list_that_is_newer_than_it(
     assert (noted.exit_code, refused.exit_code) == (0, 4)
     assert "driver 470.82.01 is not in ACS's list for T4" in flat(noted.stderr)
     assert "name another one, or leave `strict` out" in flat(refused.stdout)
+
+
+@pytest.mark.parametrize("mode", [(), ("--offline",)])
+def test_a_credential_in_the_environment_is_noted_on_each_target_without_its_value(relaunch, mixed, mode):
+    token = "hf" + "_" + "QwErTyUiOpAsDfGhJkLzXcVbNm"
+    text = FILE.replace('{EPOCHS: "3"}', f"{{HF_TOKEN: {token}}}")
+    text = text.replace("container: main", f"container: main\n    environment: {{HF_TOKEN: {token}}}")
+    mixed.write_text(text, encoding="utf-8")
+
+    notes = flat(relaunch("plan", str(mixed), *mode).stderr)
+
+    said = "what looks like a credential is in `environment.HF_TOKEN`: it is stored with every job"
+    assert notes.count(said) == 2
+    assert "put it into `kubernetes.secrets`" in notes
+    assert "put it into `secrets` of the task definition's container" in notes
+    assert token not in notes

@@ -16,7 +16,7 @@ from relaunch.core.kubernetes.ack_checks import (
     check_scheduler,
     read_version,
 )
-from relaunch.core.kubernetes.node_fit import GpuNode
+from relaunch.core.kubernetes.node_fit import GpuNode, NodeTaint
 
 OK, PROBLEM, UNKNOWN = Verdict.OK, Verdict.PROBLEM, Verdict.UNKNOWN
 ADD_ONS = "the console shows it under Operations > Add-ons; give it with --scheduler VERSION"
@@ -217,3 +217,11 @@ def test_a_cluster_without_nodes_that_share_their_gpus_is_told_which_pool_to_mak
 )
 def test_a_node_reports_what_its_label_says(labels, allocatable, refuses, check):
     assert check_nodes([GpuNode("n1", labels, allocatable, (), refuses)]) == (check,)
+
+
+def test_a_node_reports_its_taints_which_definitions_may_tolerate():
+    node = GpuNode("n1", {}, {GPU_COUNT: 4, GPU_MEMORY: 60}, taints=(NodeTaint("gpu", "a10", "NoSchedule"),))
+
+    assert check_nodes([node]) == (
+        is_ok("node n1", "4 aliyun.com/gpu-count, 60 aliyun.com/gpu-mem, taint gpu=a10:NoSchedule"),
+    )

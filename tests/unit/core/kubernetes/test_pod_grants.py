@@ -11,8 +11,8 @@ TEAM = "registry.example.com/team/"
 DIGEST = f"sha256:{'0' * 64}"
 
 
-def refused(grants, *, image="registry.example.com/team/trainer:1", service_account="", pod_image=""):
-    workload = KubernetesWorkload(image, service_account=service_account)
+def refused(grants, *, image="registry.example.com/team/trainer:1", service_account="", pod_image="", pod=None):
+    workload = KubernetesWorkload(image, service_account=service_account, pod=pod or {})
     definition = make_definition(target=Target.ACK, kubernetes=workload)
     return {each.key[-1]: str(each) for each in find_grant_problems(definition, grants, pod_image)}
 
@@ -56,6 +56,19 @@ def test_the_image_that_a_job_gets_counts_instead_of_that_of_its_definition():
         "image": f"the stack may not run the image evil.example/x@{DIGEST}: its parameter KubernetesImages has "
         f"{TEAM}*; push the image to such a repository, or change the parameter of the stack"
     }
+
+
+@pytest.mark.parametrize("containers", [[{"image": "evil.example/x"}, {"image": f"{TEAM}sync"}], [{}]])
+def test_an_init_container_has_an_image_that_is_allowed_too(containers):
+    found = refused(PodGrants(images=(f"{TEAM}*",)), pod={"spec": {"initContainers": containers}})
+
+    assert list(found) == ["pod"]
+    assert f"may not run the image {containers[0].get('image', '')}: its parameter KubernetesImages" in found["pod"]
+
+
+@pytest.mark.parametrize("pod", [{"spec": []}, {"spec": {"initContainers": {}}}, {"spec": {"initContainers": ["x"]}}])
+def test_what_is_no_container_has_no_image(pod):
+    assert refused(PodGrants(images=(f"{TEAM}*",)), pod=pod) == {}
 
 
 @pytest.mark.parametrize(

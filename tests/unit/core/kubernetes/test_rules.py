@@ -15,10 +15,10 @@ from relaunch.core.definitions.accelerator import (
     PurchasePolicy,
 )
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.definitions.kubernetes_workload import ComputeClass, KubernetesWorkload
+from relaunch.core.definitions.kubernetes_workload import ComputeClass, KubernetesWorkload, TaintEffect, Toleration
 from relaunch.core.definitions.targets import Target
 from relaunch.core.kubernetes import ack
-from relaunch.core.kubernetes.node_fit import GpuNode
+from relaunch.core.kubernetes.node_fit import GpuNode, NodeTaint
 from relaunch.core.kubernetes.rules import (
     ask_gpus,
     find_kubernetes_notices,
@@ -174,7 +174,7 @@ def test_the_owner_is_told_what_has_no_effect_and_what_is_rounded():
     assert "rounded up to 2 GiB" in notices[0]
     assert notices[-3:] == (
         "`accelerator.instance_types` has no effect on ack: it is about EC2",
-        "`disk` has no effect on ack: it is about EC2",
+        "`disk` has no effect on ack: it is about EC2; here it is `kubernetes.disk`",
         "`max_price_per_hour` has no effect on ack: it is about EC2",
     )
 
@@ -215,3 +215,28 @@ def test_nodes_tell_whether_the_pod_of_a_job_fits():
 )
 def test_of_some_jobs_no_node_can_tell(definition):
     assert predict_job_fit(definition, [GpuNode("n1", {}, {"nvidia.com/gpu": 8})]) is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({}, "it has the taint gpu=a10:NoSchedule, which `kubernetes.tolerations` may name"),
+        ({"tolerations": (Toleration("gpu"),)}, ""),
+        ({"tolerations": (Toleration(effect=TaintEffect.NO_SCHEDULE),)}, ""),
+        ({"tolerations": (Toleration("gpu", "t4"), Toleration("team"))}, "it has the taint gpu=a10:NoSchedule, which"),
+        ({"tolerations": (Toleration("gpu", effect=TaintEffect.NO_EXECUTE),)}, "it has the taint gpu=a10:NoSchedule"),
+        (
+            {"tolerations": (Toleration("gpu"),), "node_selector": {"pool": "b"}},
+            "the label pool=b is asked for, it has",
+        ),
+        ({"tolerations": (Toleration("gpu"),), "node_selector": {"pool": "a"}}, ""),
+    ],
+)
+def test_a_pod_fits_on_nodes_that_it_selects_and_whose_taints_it_tolerates(fields, reason):
+    labels = {"aliyun.accelerator/nvidia_name": "T4", "pool": "a"}
+    node = GpuNode("n1", labels, {"nvidia.com/gpu": 8}, taints=(NodeTaint("gpu", "a10", "NoSchedule"),))
+
+    (fit,) = predict_job_fit(define(gpu=GpuRequirement(), kubernetes=replace(WORKLOAD, **fields)), [node])
+
+    assert fit.reason.startswith(reason)
+    assert fit.fits is not bool(reason)

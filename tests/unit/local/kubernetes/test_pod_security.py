@@ -45,6 +45,8 @@ def spec(pod: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
         (spec({"volumes": [{"name": "disk", "nfs": {}}]}), "restricted volume types"),
         (spec({"volumes": [{"name": "disk", "hostPath": {}}]}), "hostPath volumes"),
         (spec({"hostNetwork": True}), "host namespaces (hostNetwork=true)"),
+        (spec(capabilities={"drop": ["ALL"], "add": ["IPC_LOCK"]}), 'non-default capabilities (container "main" must'),
+        (spec(capabilities={"drop": ["ALL"], "add": ["CHOWN"]}), ""),
         (spec(privileged=True), "must not set securityContext.privileged=true"),
     ],
 )

@@ -14,6 +14,7 @@ from relaunch.adapters.definition_file.yaml_document import Document, KeyPath
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.targets import Target
 from relaunch.core.kubernetes.acs_drivers import find_strict_problems
+from relaunch.core.kubernetes.pod_keys import find_pod_problems
 from relaunch.core.kubernetes.rules import find_problems
 
 # Keys that are not supported, for which a similar known key would be a misleading suggestion.
@@ -95,7 +96,8 @@ def report_missing_block(document: Document, base: KeyPath, job: object) -> None
 def report_rule_problems(document: Document, base: KeyPath, definition: JobDefinition) -> None:
     """Add the problems of a definition with the rules of its target, one for each key."""
     by_key: dict[KeyPath, list[str]] = {}
-    for problem in (*find_problems(definition), *find_strict_problems(definition, load_acs_drivers())):
+    strict = find_strict_problems(definition, load_acs_drivers())
+    for problem in (*find_problems(definition), *strict, *find_pod_problems(definition)):
         by_key.setdefault((*base, *problem.key), []).append(str(problem))
     for path, texts in by_key.items():
         document.report(path, "; ".join(texts), at_key=path not in document.places)

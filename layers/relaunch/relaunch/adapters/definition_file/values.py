@@ -124,7 +124,8 @@ def parse_duration(value: object) -> timedelta:
     return duration
 
 
-def _check(pattern: str, words: str) -> AfterValidator:
+def check_text(pattern: str, words: str) -> AfterValidator:
+    """Return what rejects a text that is not matched by a pattern as a whole, in these words."""
     compiled = re.compile(pattern)
 
     def check(value: str) -> str:
@@ -154,16 +155,6 @@ def _check_checkpoint(value: str) -> str:
     if location is None or "//" in location[1]:
         raise ValueError(f"`{value}` is not an S3 location: write it like s3://bucket/prefix/")
     return value if value.endswith("/") else value + "/"
-
-
-def _check_label_key(value: str) -> str:
-    prefix, slash, name = value.rpartition("/")
-    is_prefixed = not slash or (len(prefix) <= 253 and re.fullmatch(_SUBDOMAIN, prefix))
-    if not is_prefixed or re.fullmatch(_LABEL, name) is None:
-        raise ValueError(f"`{value}` is not a label's key: write it like app or example.com/app")
-    if prefix in _OWN_LABEL_PREFIXES or value in _OWN_LABELS:
-        raise ValueError(f"`{value}` is taken: Kubernetes or Relaunch sets it")
-    return value
 
 
 def parse_vcpus(value: object) -> float:
@@ -296,17 +287,12 @@ Duration = Annotated[
 ]
 
 
-def _text(pattern: str) -> WithJsonSchema:
+def text_schema(pattern: str) -> WithJsonSchema:
+    """Return the schema of texts that match a pattern as a whole."""
     return WithJsonSchema({"type": "string", "pattern": f"^(?:{pattern})$"})
 
 
 _FAMILY = r"[A-Za-z0-9_-]{1,255}"
-_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
-_SUBDOMAIN = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*"
-_IMAGE = r"[A-Za-z0-9][A-Za-z0-9.:/_-]*(?:@sha256:[0-9a-f]{64})?"
-_REGION = r"[a-z]{2,}(?:-[a-z0-9]+)+"
-_OWN_LABEL_PREFIXES = ("relaunch", "batch.kubernetes.io")
-_OWN_LABELS = ("job-name", "controller-uid", "app.kubernetes.io/managed-by")
 _ECR_REPOSITORY = r"(?:[a-z0-9]+(?:[._-]+[a-z0-9]+)*/)*[a-z0-9]+(?:[._-]+[a-z0-9]+)*"
 _BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
 _ENVIRONMENT_NAME = r"(?!RELAUNCH_|ECS_)[A-Za-z_][A-Za-z0-9_]*"
@@ -316,22 +302,22 @@ _EVENT_PATH = r"[A-Za-z0-9_-]{1,64}(\.[A-Za-z0-9_-]{1,64}){0,9}"
 Family = Annotated[
     str,
     AfterValidator(_check_family),
-    _check(_FAMILY, "a task definition family (letters, digits, - and _)"),
-    _text(_FAMILY),
+    check_text(_FAMILY, "a task definition family (letters, digits, - and _)"),
+    text_schema(_FAMILY),
 ]
-ContainerName = Annotated[str, _check(_FAMILY, "a container name (letters, digits, - and _)"), _text(_FAMILY)]
+ContainerName = Annotated[str, check_text(_FAMILY, "a container name (letters, digits, - and _)"), text_schema(_FAMILY)]
 GithubRepository = Annotated[
     str,
-    _check(GITHUB_REPOSITORY_PATTERN, "a GitHub repository: write it like owner/name"),
-    _text(GITHUB_REPOSITORY_PATTERN),
+    check_text(GITHUB_REPOSITORY_PATTERN, "a GitHub repository: write it like owner/name"),
+    text_schema(GITHUB_REPOSITORY_PATTERN),
 ]
 EcrRepository = Annotated[
     str,
     AfterValidator(_check_repository_uri),
-    _check(_ECR_REPOSITORY, "an ECR repository's name"),
-    _text(_ECR_REPOSITORY),
+    check_text(_ECR_REPOSITORY, "an ECR repository's name"),
+    text_schema(_ECR_REPOSITORY),
 ]
-Bucket = Annotated[str, _check(_BUCKET, "an S3 bucket's name"), _text(_BUCKET)]
+Bucket = Annotated[str, check_text(_BUCKET, "an S3 bucket's name"), text_schema(_BUCKET)]
 ObjectKeyPart = Annotated[str, AfterValidator(_check_prefix)]
 CheckpointUri = Annotated[
     str,
@@ -343,54 +329,41 @@ AwaitedTag = Annotated[
     str, StringConstraints(min_length=1, max_length=128), _check_placeholders(("{sha}", "{short_sha}"))
 ]
 FilterPattern = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
-InstanceTypeName = Annotated[str, AfterValidator(_check_instance_type), _text(r"[a-z0-9-]+\.[a-z0-9-]+")]
+InstanceTypeName = Annotated[str, AfterValidator(_check_instance_type), text_schema(r"[a-z0-9-]+\.[a-z0-9-]+")]
 GpuModel = Annotated[str, StringConstraints(min_length=1), AfterValidator(_check_gpu_model)]
 NeuronModel = Annotated[str, StringConstraints(min_length=1), AfterValidator(_check_neuron_model)]
 RegularExpression = Annotated[
     str, StringConstraints(min_length=1, max_length=500), AfterValidator(_check_regular_expression)
 ]
 InputName = Annotated[
-    str, _check(_INPUT_NAME, "an input's name (lower-case letters, digits and _, a letter first)"), _text(_INPUT_NAME)
+    str,
+    check_text(_INPUT_NAME, "an input's name (lower-case letters, digits and _, a letter first)"),
+    text_schema(_INPUT_NAME),
 ]
 EventPath = Annotated[
-    str, _check(_EVENT_PATH, "a path within the event: write it like detail.epochs"), _text(_EVENT_PATH)
+    str, check_text(_EVENT_PATH, "a path within the event: write it like detail.epochs"), text_schema(_EVENT_PATH)
 ]
 TimeZone = Annotated[
     str,
     StringConstraints(max_length=MAX_ZONE_LENGTH),
-    _check(TIME_ZONE_PATTERN, "a time zone: write it like Europe/Berlin or UTC"),
-    _text(TIME_ZONE_PATTERN),
+    check_text(TIME_ZONE_PATTERN, "a time zone: write it like Europe/Berlin or UTC"),
+    text_schema(TIME_ZONE_PATTERN),
 ]
 Caller = Annotated[
     str,
-    _check(
+    check_text(
         CALLER_PATTERN,
         "a caller of job_api: write it like arn:aws:iam::111122223333:role/ci-vision, where a * may follow the "
         "beginning of the name, or `invoke`",
     ),
-    _text(CALLER_PATTERN),
+    text_schema(CALLER_PATTERN),
 ]
 WorkflowEvent = Annotated[
     str,
     AfterValidator(_check_workflow_event),
     WithJsonSchema({"type": "string", "enum": list(WORKFLOW_EVENTS)}),
 ]
-EnvironmentName = Annotated[str, AfterValidator(_check_variable_name), _text(_ENVIRONMENT_NAME)]
-ContainerImage = Annotated[
-    str, _check(_IMAGE, "a container image: write it like registry.example.com/team/trainer:v1"), _text(_IMAGE)
-]
-WorkingDirectory = Annotated[str, _check(r"/[^\x00]*", "an absolute path"), _text("/.*")]
-LabelKey = Annotated[str, AfterValidator(_check_label_key)]
-LabelValue = Annotated[
-    str, _check(_LABEL, "a label's value (1 to 63 letters, digits, -, _ and ., no space)"), _text(_LABEL)
-]
-ObjectName = Annotated[
-    str,
-    StringConstraints(max_length=253),
-    _check(_SUBDOMAIN, "an object's name (lower-case letters, digits, - and .)"),
-    _text(_SUBDOMAIN),
-]
-RegionId = Annotated[str, _check(_REGION, "a region of Alibaba Cloud: write it like cn-beijing"), _text(_REGION)]
+EnvironmentName = Annotated[str, AfterValidator(_check_variable_name), text_schema(_ENVIRONMENT_NAME)]
 Vcpus = Annotated[
     float, BeforeValidator(parse_vcpus), WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "multipleOf": 0.001})
 ]

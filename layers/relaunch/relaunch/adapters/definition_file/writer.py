@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from datetime import timedelta
 from enum import Enum
 from typing import Any, assert_never
@@ -195,14 +195,21 @@ def _wait(wait: Any) -> dict[str, Any]:
 
 
 def _workload(workload: KubernetesWorkload) -> dict[str, Any]:
-    sizes = {"memory_mib": ("memory", _size), "card_memory_mib": ("card_memory", _size)}
+    names = ("memory", "card_memory", "shared_memory", "disk")
+    sizes = {f"{name}_mib": (name, _size) for name in names}
     return _given(workload, {each.name: sizes.get(each.name, (each.name, _plain)) for each in fields(workload)})
 
 
 def _plain(value: object) -> object:
     if isinstance(value, Enum):
         return value.value
-    return dict(value) if isinstance(value, Mapping) else value
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(each) for each in value]
+    if is_dataclass(value):
+        return _given(value, {each.name: (each.name, _plain) for each in fields(value)})
+    return value
 
 
 def _size(mib: int) -> str:

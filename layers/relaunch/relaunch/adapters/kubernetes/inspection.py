@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from relaunch.adapters.kubernetes.api.client import KubernetesClient
 from relaunch.adapters.kubernetes.api.models import Node, Pod, RawObject
-from relaunch.core.kubernetes.node_fit import CARD_INDEX, GpuNode, PodUse
+from relaunch.core.kubernetes.node_fit import CARD_INDEX, GpuNode, NodeTaint, PodUse
 from relaunch.core.kubernetes.role_rules import Rule
 
 SYSTEM_NAMESPACE = "kube-system"
@@ -119,16 +119,17 @@ def _use(pod: Pod) -> PodUse:
 
 
 def _node(node: Node, pods: Sequence[PodUse]) -> GpuNode:
-    return GpuNode(node.metadata.name, node.metadata.labels, _counts(node.status.allocatable), pods, _refusal(node))
+    taints = tuple(
+        NodeTaint(each.key, each.value, each.effect) for each in node.spec.taints if each.effect in _KEEPS_OUT
+    )
+    allocatable = _counts(node.status.allocatable)
+    return GpuNode(node.metadata.name, node.metadata.labels, allocatable, pods, _refusal(node), taints)
 
 
 def _refusal(node: Node) -> str:
     if not node.is_ready:
         return "it is not ready"
-    if node.spec.unschedulable:
-        return "it takes no new pods (cordoned)"
-    kept_out = [each for each in node.spec.taints if each.effect in _KEEPS_OUT]
-    return f"it has the taint {kept_out[0].key}={kept_out[0].value}:{kept_out[0].effect}" if kept_out else ""
+    return "it takes no new pods (cordoned)" if node.spec.unschedulable else ""
 
 
 def _counts(quantities: Mapping[str, str]) -> dict[str, int]:

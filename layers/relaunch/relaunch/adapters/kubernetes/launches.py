@@ -42,7 +42,7 @@ def check_limits(manifest: Mapping[str, Any]) -> tuple[str, ...]:
         violations.append(f"the manifest has {size} bytes, a cluster takes {MAX_BODY_BYTES}")
     for container in manifest["spec"]["template"]["spec"]["containers"]:
         for each in container.get("env", ()):
-            length = len(f"{each['name']}={each['value']}".encode())
+            length = len(f"{each['name']}={each.get('value', '')}".encode())
             if length >= MAX_VARIABLE_BYTES:
                 violations.append(f"the variable {each['name']} has {length} bytes, Linux takes {MAX_VARIABLE_BYTES}")
     return tuple(violations)

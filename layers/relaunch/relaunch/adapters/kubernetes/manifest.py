@@ -7,11 +7,21 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from relaunch.adapters.kubernetes.labels import owner_annotation, task_labels, task_name
+from relaunch.adapters.kubernetes.pod_parts import (
+    cpu_quantity,
+    memory_quantity,
+    merge_fragment,
+    placement,
+    variables,
+    volumes,
+)
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, PodSecurity
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import AttemptKey
+from relaunch.core.kubernetes.acs import ask_storage
+from relaunch.core.kubernetes.pod_fragment import find_fragment_problems
 from relaunch.core.kubernetes.pod_gpus import PodGpus
 from relaunch.core.kubernetes.rules import MAIN_CONTAINER, ask_gpus, purchase_options
 from relaunch.core.launches.launch import LaunchRequest
@@ -25,7 +35,6 @@ _DISRUPTION_RULE = {"action": "FailJob", "onPodConditions": [{"type": "Disruptio
 # Relaunch reads how a task ended within minutes; its logs are for people. Servers before 1.21 drop the field and keep
 # the Jobs.
 _KEPT_SECONDS = 7 * 24 * 3600
-_MIB_PER_GIB = 1024
 
 
 def manifest_builder(target: Target, stack: str) -> Callable[[LaunchRequest], dict[str, Any]]:
@@ -39,7 +48,7 @@ def preview_job(definition: JobDefinition, stack: str) -> dict[str, Any]:
     It is for the first purchase option that the job may have, and named after the definition, as jobs have no ID yet.
 
     Raises:
-        PermanentError: the definition has no workload, or no GPU.
+        PermanentError: that of build_job.
     """
     options = purchase_options(definition)
     purchase = PurchaseOption.SPOT if PurchaseOption.SPOT in options else PurchaseOption.ON_DEMAND
@@ -61,31 +70,37 @@ def build_job(request: LaunchRequest, target: Target, stack: str) -> dict[str, A
     """Return the manifest of the Job of a placement; quantities are strings, as clients write them.
 
     Raises:
-        PermanentError: the request has no workload, or no GPU.
+        PermanentError: the request has no workload, or no GPU, or its fragment says what none may: a definition may be
+            stored by other means than those that read its file.
     """
     workload = request.workload
     gpu = request.gpu
     if workload is None or gpu is None:
         raise PermanentError(f"launching {request.attempt}: the job has no `kubernetes` or no `accelerator.gpu`")
+    if problems := find_fragment_problems(workload, request.container, request.environment):
+        raise PermanentError(f"launching {request.attempt}: {'; '.join(map(str, problems))}")
     gpus = ask_gpus(target, gpu, workload, request.offering.purchase)
     own = {**task_labels(stack, request.attempt, request.placement_number), "app.kubernetes.io/managed-by": "relaunch"}
     labels = {**workload.labels, **own}
-    owner = owner_annotation(request.attempt)
+    annotations = {**workload.annotations, **owner_annotation(request.attempt)}
+    # The disk of ACS is the pod's, and has its image; elsewhere it is a resource of the container.
+    own_disk = ask_storage(workload.disk_mib) if target.capabilities.has_compute_classes else {}
+    template = {
+        "metadata": {"labels": {**labels, **gpus.labels}, "annotations": {**annotations, **own_disk}},
+        "spec": _pod_spec(request, workload, gpus, target),
+    }
     name = task_name(request.attempt, request.placement_number)
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": name, "labels": labels, "annotations": dict(owner)},
+        "metadata": {"name": name, "labels": labels, "annotations": annotations},
         "spec": {
             "parallelism": 1,
             "completions": 1,
             "backoffLimit": 0,
             "ttlSecondsAfterFinished": _KEPT_SECONDS,
             "podFailurePolicy": {"rules": [_DISRUPTION_RULE, _exit_code_rule(request.container)]},
-            "template": {
-                "metadata": {"labels": {**labels, **gpus.labels}, "annotations": owner},
-                "spec": _pod_spec(request, workload, gpus),
-            },
+            "template": merge_fragment(template, workload, _container_security_context(workload)),
         },
     }
 
@@ -96,19 +111,23 @@ def _exit_code_rule(container: str) -> dict[str, Any]:
     return {"action": "FailJob", "onExitCodes": codes}
 
 
-def _pod_spec(request: LaunchRequest, workload: KubernetesWorkload, gpus: PodGpus) -> dict[str, Any]:
+def _pod_spec(request: LaunchRequest, workload: KubernetesWorkload, gpus: PodGpus, target: Target) -> dict[str, Any]:
+    found, mounts = volumes(workload)
     spec: dict[str, Any] = {
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": STOP_TIMEOUT_SECONDS,
         # Without it a pod has the token of its service account, that of the namespace's default one too.
         "automountServiceAccountToken": bool(workload.service_account) and workload.service_account_token,
         "securityContext": _pod_security_context(workload),
-        "containers": [_container(request, workload, gpus)],
+        "containers": [_container(request, workload, mounts) | {"resources": _resources(workload, gpus, target)}],
+        **placement(workload),
     }
+    if found:
+        spec["volumes"] = found
     if workload.service_account:
         spec["serviceAccountName"] = workload.service_account
-    if gpus.node_selector:
-        spec["nodeSelector"] = dict(gpus.node_selector)
+    if selector := {**workload.node_selector, **gpus.node_selector}:
+        spec["nodeSelector"] = selector
     return spec
 
 
@@ -129,37 +148,29 @@ def _container_security_context(workload: KubernetesWorkload) -> dict[str, Any]:
     return context
 
 
-def _container(request: LaunchRequest, workload: KubernetesWorkload, gpus: PodGpus) -> dict[str, Any]:
+def _container(request: LaunchRequest, workload: KubernetesWorkload, mounts: list[dict[str, Any]]) -> dict[str, Any]:
     container: dict[str, Any] = {"name": request.container, "image": workload.image}
     if request.command:
         container["command"] = list(request.command)
     if workload.working_directory:
         container["workingDir"] = workload.working_directory
-    if request.environment:
-        container["env"] = [{"name": name, "value": value} for name, value in sorted(request.environment.items())]
-    container["securityContext"] = _container_security_context(workload)
-    return {**container, "resources": _resources(workload, gpus)}
+    if found := variables(request.environment, workload):
+        container["env"] = found
+    if mounts:
+        container["volumeMounts"] = mounts
+    return {**container, "securityContext": _container_security_context(workload)}
 
 
-def _resources(workload: KubernetesWorkload, gpus: PodGpus) -> dict[str, Mapping[str, str]]:
+def _resources(workload: KubernetesWorkload, gpus: PodGpus, target: Target) -> dict[str, Mapping[str, str]]:
     requests: dict[str, str] = {}
     if workload.vcpus is not None:
         requests["cpu"] = cpu_quantity(workload.vcpus)
     if workload.memory_mib is not None:
         requests["memory"] = memory_quantity(workload.memory_mib)
+    if workload.disk_mib is not None and not target.capabilities.has_compute_classes:
+        requests["ephemeral-storage"] = memory_quantity(workload.disk_mib)
     asked = {name: str(count) for name, count in gpus.resources.items()}
     limits = requests | asked
     if gpus.has_requests:
         requests |= asked
     return {"requests": requests, "limits": limits} if requests else {"limits": limits}
-
-
-def cpu_quantity(vcpus: float) -> str:
-    """Return a number of vCPUs as a quantity: `4`, `500m`."""
-    thousandths = round(vcpus * 1000)
-    return f"{thousandths}m" if thousandths % 1000 else str(thousandths // 1000)
-
-
-def memory_quantity(mib: int) -> str:
-    """Return an amount of memory as a quantity: `16Gi`, `1500Mi`."""
-    return f"{mib}Mi" if mib % _MIB_PER_GIB else f"{mib // _MIB_PER_GIB}Gi"

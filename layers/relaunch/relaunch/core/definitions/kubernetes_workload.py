@@ -44,6 +44,41 @@ class PodSecurity(StrEnum):
     RESTRICTED = "restricted"  # with a user other than root, and without capabilities
 
 
+class TaintEffect(StrEnum):
+    """What a taint does to pods that do not tolerate it ("Taints and Tolerations", Kubernetes documentation)."""
+
+    NO_SCHEDULE = "NoSchedule"
+    PREFER_NO_SCHEDULE = "PreferNoSchedule"
+    NO_EXECUTE = "NoExecute"
+
+
+@dataclass(frozen=True, slots=True)
+class SecretKey:
+    """A value that the cluster has: a key of a Secret in the namespace of the pod."""
+
+    secret: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """Taints that keep the pod from no node: of a key, or of all; of a value, or of any; of an effect, or of all."""
+
+    key: str = ""
+    value: str = ""
+    effect: TaintEffect | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PodVolume:
+    """A persistent volume claim of the namespace, and where the container has it."""
+
+    claim: str
+    path: str
+    read_only: bool = False
+    sub_path: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class KubernetesWorkload:
     """What the pod of a job has, as far as its accelerator does not say it.
@@ -54,6 +89,11 @@ class KubernetesWorkload:
 
     `service_account_token`: the pod has the token with which its service account calls the API of the cluster.
     `run_as_user` is the ID of the user that its processes have; None is that of the image.
+
+    `shared_memory_mib` is what /dev/shm has, and part of the memory of the pod; None is what the runtime gives, 64 MiB.
+    `disk_mib` is what the pod may write beside its volumes, on ACS with its image; None asks for none. `secrets` are
+    variables of the container by name. `annotations` are those of the Job and its pod. `pod` is part of a pod template,
+    `metadata` and `spec` as in the API, merged into the one that Relaunch writes (core.kubernetes.pod_fragment).
 
     For ACK only: `gpu_sharing` None follows from the accelerator, `gpu_placement` None is any. For ACS only:
     `compute_class` None is `gpu`; `gpu_driver` empty is the default of ACS or of the cluster, and `strict` refuses one
@@ -78,3 +118,14 @@ class KubernetesWorkload:
     service_account_token: bool = False
     pod_security: PodSecurity = PodSecurity.BASELINE
     run_as_user: int | None = None
+    shared_memory_mib: int | None = None
+    disk_mib: int | None = None
+    secrets: Mapping[str, SecretKey] = field(default_factory=dict)
+    volumes: tuple[PodVolume, ...] = ()
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    tolerations: tuple[Toleration, ...] = ()
+    image_pull_secrets: tuple[str, ...] = ()
+    priority_class: str = ""
+    scheduler_name: str = ""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    pod: Mapping[str, object] = field(default_factory=dict)

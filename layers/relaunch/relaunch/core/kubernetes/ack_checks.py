@@ -144,7 +144,7 @@ def _check_node(node: GpuNode) -> Check:
         if node.allocatable.get(each)
     ]
     labels = [f"{each}={node.labels[each]}" for each in (SHARING, PLACEMENT) if each in node.labels]
-    text = ", ".join((*labels, *has))
+    text = ", ".join((*labels, *has, *(f"taint {each}" for each in node.taints)))
     if node.refuses:
         return problem(name, f"{text}; {node.refuses}", f"kubectl describe node {node.name}")
     return is_ok(name, text)

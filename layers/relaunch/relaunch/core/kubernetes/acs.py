@@ -18,11 +18,15 @@ GPU_MODEL = "alibabacloud.com/gpu-model-series"
 GPU_DRIVER = "alibabacloud.com/gpu-driver-version"
 GPU_MEMORY_PERCENT = "alibabacloud.com/gpu-memory.percentage"
 GPU_COMPUTE_PERCENT = "alibabacloud.com/gpu-core.percentage"
+EXTRA_STORAGE = "alibabacloud.com/extra-ephemeral-storage"
+"""The annotation of a pod with what its disk has beyond the 30 GiB of every pod ("Add the EphemeralStorage")."""
 OWN_LABELS = frozenset({COMPUTE_CLASS, COMPUTE_QOS, GPU_MODEL, GPU_DRIVER})
 
 BEST_EFFORT = "best-effort"
 """The quality of service of preemptible capacity, announced five minutes before it is taken away."""
 
+_MIB_PER_GIB = 1024
+_FREE_DISK_GIB = 30
 # NVIDIA's (535.161.08, 580.95.05-open), and those of other makers (1.5.0).
 _DRIVER = re.compile(r"[0-9]+(?:\.[0-9]+){1,3}(?:-[a-z]+)?")
 
@@ -78,6 +82,12 @@ def _reserved_problems(gpu: GpuRequirement, workload: KubernetesWorkload) -> lis
         text = "a pod with a share of a GPU takes the driver of its node: leave `gpu_driver` out"
         problems.append(of_workload("gpu_driver", text))
     return problems
+
+
+def ask_storage(disk_mib: int | None) -> dict[str, str]:
+    """Return the annotation of a pod with a disk of a size, which holds its image too; none for what every pod has."""
+    extra = math.ceil((disk_mib or 0) / _MIB_PER_GIB) - _FREE_DISK_GIB
+    return {EXTRA_STORAGE: f"{extra}Gi"} if extra > 0 else {}
 
 
 def ask_acs_gpus(gpu: GpuRequirement, workload: KubernetesWorkload, purchase: PurchaseOption) -> PodGpus:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
+from relaunch.core.definitions.kubernetes_workload import Toleration
 from relaunch.core.kubernetes.ack import GPU_COMPUTE, GPU_COUNT, GPU_MEMORY, SHARING
 from relaunch.core.kubernetes.pod_gpus import PodGpus
 from relaunch.core.records import dataclass
@@ -33,14 +34,31 @@ class PodUse:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeTaint:
+    """What keeps pods from a node that do not tolerate it."""
+
+    key: str
+    value: str
+    effect: str
+
+    def __str__(self) -> str:
+        """Return it as `kubectl taint` takes it."""
+        return f"{self.key}={self.value}:{self.effect}"
+
+
+@dataclass(frozen=True, slots=True)
 class GpuNode:
-    """A node: what pods may use, and its pods. `refuses` says why it takes no new ones, empty if it does."""
+    """A node: what pods may use, and its pods. `refuses` says why it takes no new ones, empty if it does.
+
+    `taints` are those that keep pods away ("Taints and Tolerations", Kubernetes documentation).
+    """
 
     name: str
     labels: Mapping[str, str]
     allocatable: Mapping[str, int]
     pods: Sequence[PodUse] = ()
     refuses: str = ""
+    taints: tuple[NodeTaint, ...] = ()
 
     @property
     def free(self) -> Mapping[str, int]:
@@ -65,25 +83,40 @@ class NodeFit:
         return not self.reason
 
 
-def predict_fit(nodes: Sequence[GpuNode], asked: PodGpus) -> tuple[NodeFit, ...]:
+def predict_fit(
+    nodes: Sequence[GpuNode], asked: PodGpus, tolerations: Sequence[Toleration] = ()
+) -> tuple[NodeFit, ...]:
     """Return what each node has to say of a pod: first those where it fits, the fullest of them first (binpack)."""
     fits = [
-        NodeFit(node.name, why_not(node, asked), {name: node.free.get(name, 0) for name in asked.resources})
+        NodeFit(
+            node.name, why_not(node, asked, tolerations), {name: node.free.get(name, 0) for name in asked.resources}
+        )
         for node in nodes
     ]
     return tuple(sorted(fits, key=lambda fit: (not fit.fits, tuple(fit.free.values()), fit.node)))
 
 
-def why_not(node: GpuNode, asked: PodGpus) -> str:
+def why_not(node: GpuNode, asked: PodGpus, tolerations: Sequence[Toleration] = ()) -> str:
     """Return why a pod does not fit on a node now; empty if it does, as far as is known."""
     return (
         _missing_label(node, asked)
         or find_relabelled(node)
         or node.refuses
+        or _untolerated(node, tolerations)
         or _missing_resource(node, asked)
         or _other_kind(node, asked)
         or _full_cards(node, asked)
     )
+
+
+def _untolerated(node: GpuNode, tolerations: Sequence[Toleration]) -> str:
+    for taint in node.taints:
+        if not any(
+            each.key in {"", taint.key} and each.value in {"", taint.value} and each.effect in {None, taint.effect}
+            for each in tolerations
+        ):
+            return f"it has the taint {taint}, which `kubernetes.tolerations` may name"
+    return ""
 
 
 def find_relabelled(node: GpuNode) -> str:

@@ -3,7 +3,7 @@
 The namespace is one of them, KubernetesNamespace: no definition chooses another.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
@@ -38,13 +38,14 @@ def find_grant_problems(definition: JobDefinition, grants: PodGrants, image: str
 
 
 def _find_problems(workload: KubernetesWorkload, image: str, grants: PodGrants) -> Iterator[Problem]:
-    if grants.images is not None and not _has_image(image, grants.images):
-        allowed = ", ".join(grants.images) or "none"
-        text = (
-            f"the stack may not run the image {image}: its parameter KubernetesImages has {allowed}; push the image to "
-            f"such a repository, {_CHANGE}"
-        )
-        yield of_workload("image", text)
+    for key, each in (("image", image), *(("pod", each) for each in _fragment_images(workload))):
+        if grants.images is not None and not _has_image(each, grants.images):
+            allowed = ", ".join(grants.images) or "none"
+            text = (
+                f"the stack may not run the image {each}: its parameter KubernetesImages has {allowed}; push the image "
+                f"to such a repository, {_CHANGE}"
+            )
+            yield of_workload(key, text)
     account = workload.service_account
     if account and not any(_matches(account, pattern) for pattern in grants.service_accounts):
         allowed = ", ".join(grants.service_accounts) or "none"
@@ -53,6 +54,15 @@ def _find_problems(workload: KubernetesWorkload, image: str, grants: PodGrants) 
             f"{allowed}; leave `service_account` out, {_CHANGE}"
         )
         yield of_workload("service_account", text)
+
+
+def _fragment_images(workload: KubernetesWorkload) -> Iterator[str]:
+    """Yield the images of the init containers of a fragment; what is none is refused by pod_fragment."""
+    spec = workload.pod.get("spec")
+    added = spec.get("initContainers") if isinstance(spec, Mapping) else None
+    for each in added if isinstance(added, list) else ():
+        if isinstance(each, Mapping):
+            yield str(each.get("image", ""))
 
 
 def _has_image(image: str, patterns: tuple[str, ...]) -> bool:

@@ -2,7 +2,7 @@
 
 from relaunch.core.records import dataclass
 
-Key = tuple[str, ...]
+Key = tuple[str | int, ...]
 
 GPU: Key = ("accelerator", "gpu")
 
@@ -24,6 +24,6 @@ def of_gpu(key: str, text: str) -> Problem:
     return Problem((*GPU, key), text)
 
 
-def of_workload(key: str, text: str) -> Problem:
-    """Return a problem with a key of `kubernetes`."""
-    return Problem(("kubernetes", key), text)
+def of_workload(key: str, text: str, *within: str | int) -> Problem:
+    """Return a problem with a key of `kubernetes`, or with what is within its value."""
+    return Problem(("kubernetes", key, *within), text)

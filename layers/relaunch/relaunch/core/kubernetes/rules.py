@@ -7,6 +7,7 @@ cheaper than the other.
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
@@ -139,7 +140,9 @@ def predict_job_fit(definition: JobDefinition, nodes: Sequence[GpuNode]) -> tupl
         return None
     if can.has_compute_classes and acs.class_of(workload) is ComputeClass.GPU:
         return None
-    return predict_fit(nodes, ask_gpus(definition.target, gpu, workload, PurchaseOption.ON_DEMAND))
+    asked = ask_gpus(definition.target, gpu, workload, PurchaseOption.ON_DEMAND)
+    asked = replace(asked, node_selector={**workload.node_selector, **asked.node_selector})
+    return predict_fit(nodes, asked, workload.tolerations)
 
 
 def find_kubernetes_notices(definition: JobDefinition) -> tuple[str, ...]:
@@ -154,8 +157,11 @@ def find_kubernetes_notices(definition: JobDefinition) -> tuple[str, ...]:
         "disk": definition.disk_gib,
         "max_price_per_hour": definition.max_price_usd_per_hour,
     }
+    instead = {"disk": "; here it is `kubernetes.disk`"}
     notices += [
-        f"`{key}` has no effect on {definition.target}: it is about EC2" for key, value in ignored.items() if value
+        f"`{key}` has no effect on {definition.target}: it is about EC2{instead.get(key, '')}"
+        for key, value in ignored.items()
+        if value
     ]
     return tuple(notices)
 

@@ -35,6 +35,10 @@ from relaunch.core.definitions.kubernetes_workload import (
     GpuSharing,
     KubernetesWorkload,
     PodSecurity,
+    PodVolume,
+    SecretKey,
+    TaintEffect,
+    Toleration,
 )
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import Attempt, HeldStop, IntentKind, Stop, StopIntent, StopKind
@@ -140,6 +144,10 @@ def test_what_a_definition_does_not_use_of_later_releases_is_not_stored() -> Non
         return set(json.loads(item["body"]["S"])["definition"]["kubernetes"])
 
     used = {"service_account_token": True, "pod_security": PodSecurity.RESTRICTED, "run_as_user": 7}
+    used |= {"shared_memory_mib": 8, "disk_mib": 9, "secrets": {"A": SecretKey("a", "b")}, "priority_class": "high"}
+    used |= {"volumes": (PodVolume("a", "/a"),), "tolerations": (Toleration("a", effect=TaintEffect.NO_EXECUTE),)}
+    used |= {"node_selector": {"a": "b"}, "image_pull_secrets": ("a",), "scheduler_name": "a", "annotations": {"a": ""}}
+    used |= {"pod": {"spec": {"containers": [{"name": "main", "ports": [{"containerPort": 1}]}]}}}
     assert stored() & used.keys() == set()
     assert stored(**used) - stored() == used.keys()
 

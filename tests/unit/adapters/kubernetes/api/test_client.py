@@ -61,7 +61,7 @@ def test_creates_a_job_with_quantities_as_text(client: KubernetesClient, server)
 
     job = client.create_job(MANIFEST)
 
-    assert (server.last.method, str(server.last.url)) == ("POST", JOBS)
+    assert (server.last.method, str(server.last.url)) == ("POST", f"{JOBS}?fieldValidation=Strict")
     sent = json.loads(server.last.content)
     container = sent["spec"]["template"]["spec"]["containers"][0]
     assert container["resources"]["limits"] == {"aliyun.com/gpu-mem": "2", "aliyun.com/gpu-core.percentage": "30"}

@@ -3,15 +3,20 @@
 So the item of a definition that does not use them is the same as before, for every release.
 """
 
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any
 
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 
 _LATER = ("callers", "notices", "concurrency", "links", "estimated_on")
-_LATER_OF_WORKLOAD = frozenset({"service_account_token", "pod_security", "run_as_user"})
-_DEFAULTS = {each.name: each.default for each in fields(KubernetesWorkload) if each.name in _LATER_OF_WORKLOAD}
+# Those of a workload were added after this one, at the end.
+_LAST_OF_WORKLOAD = "strict"
+_NAMES = [each.name for each in fields(KubernetesWorkload)]
+_DEFAULTS = {
+    each.name: each.default if each.default_factory is MISSING else each.default_factory()
+    for each in fields(KubernetesWorkload)[_NAMES.index(_LAST_OF_WORKLOAD) + 1 :]
+}
 
 
 def left_out(definition: JobDefinition) -> dict[str, Any]:

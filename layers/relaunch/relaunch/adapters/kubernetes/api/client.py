@@ -84,13 +84,17 @@ class KubernetesClient:
             raise TransientError(f"reading the server's version: {error}") from error
 
     def create_job(self, manifest: Mapping[str, Any]) -> Job:
-        """Create a Job and return it as the server stored it, which drops fields that it does not know.
+        """Create a Job and return it as the server stored it.
+
+        A field that the server does not know is an error ("Field validation", Kubernetes API concepts); servers before
+        1.25 drop it.
 
         Raises:
             AlreadyExistsError: there is a Job of this name, perhaps by an earlier call that timed out.
         """
         doing = f"creating Job {manifest.get('metadata', {}).get('name', '')}"
-        return self._object(Job, "POST", self._jobs(), doing, json=with_text_quantities(manifest))
+        strict = {"fieldValidation": "Strict"}
+        return self._object(Job, "POST", self._jobs(), doing, json=with_text_quantities(manifest), params=strict)
 
     def get_job(self, name: str) -> Job | None:
         """Return a Job, None if there is none of this name."""
