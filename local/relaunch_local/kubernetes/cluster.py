@@ -6,7 +6,7 @@ what is forbidden by hand, several containers in a pod, volumes.
 
 from collections.abc import Mapping
 from copy import deepcopy
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from relaunch_local.ecs.clock import Clock
@@ -23,6 +23,8 @@ from relaunch_local.kubernetes.state import ClusterState, Document, set_conditio
 _EVICTION_BY_TAINT_SECONDS = 300.0
 _POD_GC_SECONDS = 40.0
 _RELEASE_NOTICE_SECONDS = 300.0
+# `--event-ttl` of kube-apiserver.
+_EVENTS_KEPT_SECONDS = 3_600.0
 
 
 class KubernetesCluster:
@@ -40,6 +42,7 @@ class KubernetesCluster:
         self._is_ack = is_ack
         self._kubelet = Kubelet(self.state, processes, pull_seconds)
         self._kubelet.on_end = self._pod_ended
+        self._kubelet.on_kill = lambda pod, message: self.record_event(pod, "Normal", "Killing", message)
         self._jobs = JobController(self.state, self, minor)
 
     # What is asked of the API.
@@ -226,6 +229,7 @@ class KubernetesCluster:
                     each |= {"count": each["count"] + 1, "lastTimestamp": at}
                     self.state.touch(each)
                     return
+            self.drop_old_events()
             event = {
                 "apiVersion": "v1",
                 "kind": "Event",
@@ -239,6 +243,13 @@ class KubernetesCluster:
                 "lastTimestamp": at,
             }
             self.state.add("events", metadata.get("namespace", "default"), event)
+
+    def drop_old_events(self) -> None:
+        """Forget what happened more than an hour ago."""
+        oldest = write_time(self.clock.now() - timedelta(seconds=_EVENTS_KEPT_SECONDS / self.clock.speed))
+        for each in self.state.all("events"):
+            if each["lastTimestamp"] < oldest:
+                self.state.remove("events", each)
 
     def write_log(self, target: LogTarget | None, milliseconds: int, text: str) -> None:
         """Add a line of a container's output; for the sink of processes."""

@@ -190,6 +190,7 @@ class JobController:
         if self._minor >= HAS_TARGETS:
             set_condition(job, "SuccessCriteriaMet", "True", at, why)
         set_condition(job, "Complete", "True", at, why if self._minor >= HAS_TARGETS else ("", ""))
+        self._pods.record_event(job, "Normal", "Completed", "Job completed")
 
     def _job_of(self, pod: Document) -> Document | None:
         for owner in pod["metadata"].get("ownerReferences", ()):

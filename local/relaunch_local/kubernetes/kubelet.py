@@ -30,6 +30,8 @@ class Kubelet:
         """Nodes that nothing is heard of: their pods stay as they were."""
         self.on_end: Any = lambda _pod: None
         """Called with a pod whose container has ended."""
+        self.on_kill: Any = lambda _pod, _message: None
+        """Called with a pod whose container is to end, before it is, and with the words of the kubelet's event."""
 
     def start(self, pod: Document) -> None:
         """Pull the image, then start the container, unless the pod is deleted by then."""
@@ -42,6 +44,7 @@ class Kubelet:
         process = self._running.get(pod["metadata"]["uid"])
         if process is None:
             return False
+        self.on_kill(pod, f"Stopping container {pod['spec']['containers'][0]['name']}")
         process.terminate()
         # Undivided by the clock's speed: what a program does until it has saved takes its own time.
         self._state.clock.call_later(grace_seconds * self._state.clock.speed, lambda: self._kill(pod))

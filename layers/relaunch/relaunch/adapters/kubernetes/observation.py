@@ -49,12 +49,18 @@ _ZONE = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
 
 
 def observe_task(
-    job: Job | None, pods: Sequence[Pod], warned_at: datetime | None = None, refusal: StopReport | None = None
+    job: Job | None,
+    pods: Sequence[Pod],
+    warned_at: datetime | None = None,
+    refusal: StopReport | None = None,
+    *,
+    has_finished: bool = False,
 ) -> TaskObservation:
     """Return the state of a task by its Job, None if it is deleted, and its pods; one of them is there.
 
     `warned_at` is when an event announced that its capacity is taken away; a condition of the pod may say so too.
-    `refusal` is why the Job could not make a pod, by an event; it counts as long as there is none.
+    `refusal` is why the Job could not make a pod, by an event; it counts as long as there is none. `has_finished`: its
+    program had ended by itself before its pod was removed, by events too.
 
     The pods must have been read after the Job: a Job that has finished makes no pod any more, so that without a live
     one then the task has stopped.
@@ -77,8 +83,8 @@ def observe_task(
         version=(_PHASES.index(phase) + 1) * _VERSIONS_PER_PHASE + _resource_version(job, *pods),
         status=_status(job, pod, phase),
         stop_code=_stop_code(job) if phase.is_ending else "",
-        report=report_of_task(job, pod) if phase.is_ending else refused,
-        containers=_containers(job, pod),
+        report=report_of_task(job, pod, has_finished=has_finished) if phase.is_ending else refused,
+        containers=_containers(job, pod, has_finished=has_finished),
         node=(pod.spec.node_name or None) if pod and without_instance is None else None,
         created_at=metadata.creation_timestamp,
         started_at=started_at,
@@ -182,7 +188,9 @@ def _resource_version(*objects: Job | Pod | None) -> int:
     return min(known, _VERSIONS_PER_PHASE - 1)
 
 
-def _containers(job: Job | None, pod: Pod | None) -> Mapping[str, ContainerObservation]:
+def _containers(job: Job | None, pod: Pod | None, *, has_finished: bool) -> Mapping[str, ContainerObservation]:
+    if job is not None and has_finished:
+        return {each.name: ContainerObservation(0) for each in job.spec.template.spec.containers}
     if job is not None and pod is not None and is_rejected(pod) and find_condition(job.status.conditions, "Complete"):
         # All of them had ended with 0, whatever the kubelet makes of them after its restart.
         return {each.name: ContainerObservation(0) for each in pod.spec.containers}

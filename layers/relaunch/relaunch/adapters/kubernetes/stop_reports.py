@@ -69,10 +69,14 @@ _NOWHERE = re.compile(
 )
 _START_ERRORS = frozenset({ReportedCause.START_ERROR, ReportedCause.IMAGE})
 _UNREMARKABLE = frozenset({"Completed", "Error"})
+_ENDED = StopReport(causes=frozenset({ReportedCause.ENDED}))
 
 
-def report_of_task(job: Job | None, pod: Pod | None) -> StopReport:
-    """Return what a Job that ends or has ended, and its pod, report."""
+def report_of_task(job: Job | None, pod: Pod | None, *, has_finished: bool = False) -> StopReport:
+    """Return what a Job that ends or has ended, and its pod, report.
+
+    `has_finished`: its program had ended by itself before its pod was removed.
+    """
     if job is None:
         return _report_without_job(pod)
     called = job.metadata.annotations.get(STOP_REASON)
@@ -83,10 +87,9 @@ def report_of_task(job: Job | None, pod: Pod | None) -> StopReport:
     if failed is not None and failed.reason == _DEADLINE_EXCEEDED:
         return StopReport(failed.message, frozenset({ReportedCause.STOP_CALLED}))
     if pod is None:
-        return _report_without_pod(job, failed)
+        return _ENDED if has_finished else _report_without_pod(job, failed)
     # A Job that is complete had succeeded before its node was restarted.
-    has_succeeded = is_complete and is_rejected(pod)
-    report = StopReport(causes=frozenset({ReportedCause.ENDED})) if has_succeeded else report_of_pod(pod)
+    report = _ENDED if is_complete and is_rejected(pod) else report_of_pod(pod)
     if job.metadata.deletion_timestamp is not None:
         return StopReport(JOB_DELETED, report.causes | {ReportedCause.STOP_CALLED})
     return report

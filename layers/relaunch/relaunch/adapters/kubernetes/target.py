@@ -28,6 +28,7 @@ from relaunch.adapters.kubernetes.observation import (
     observe_node,
     observe_task,
 )
+from relaunch.adapters.kubernetes.own_ends import COMPLETED, KILLING, find_finished, lacks_end
 from relaunch.adapters.kubernetes.pod_refusals import FAILED_CREATE, report_refusal
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import AttemptKey
@@ -204,11 +205,35 @@ class KubernetesTarget:
         pods_of = _by_task(pods)
         known = {job.metadata.name: job for job in jobs}
         warned = self._find_warnings(pods)
-        refused = self._find_refusals([job for name, job in known.items() if name not in pods_of])
-        names = dict.fromkeys((*known, *pods_of))
+        without_pod = [job for name, job in known.items() if name not in pods_of]
+        refused = self._find_refusals(without_pod)
+        finished = self._find_finished(without_pod)
         return [
-            observe_task(known.get(name), pods_of.get(name, ()), warned.get(name), refused.get(name)) for name in names
+            observe_task(
+                known.get(name),
+                pods_of.get(name, ()),
+                warned.get(name),
+                refused.get(name),
+                has_finished=name in finished,
+            )
+            for name in dict.fromkeys((*known, *pods_of))
         ]
+
+    def _find_finished(self, jobs: Iterable[Job]) -> frozenset[str]:
+        """Return the names of the complete Jobs whose programs had ended before their pods were removed.
+
+        Raises:
+            TransientError: events cannot be read now: the Job, which is kept, is looked at again soon.
+        """
+        asked = [job for job in jobs if lacks_end(job)]
+        if not asked:
+            return frozenset()
+        try:
+            # The end of a Job is read first: what led to it is older.
+            completed = self._cluster.list_events(reason=COMPLETED)
+            return find_finished(asked, completed, self._cluster.list_events(reason=KILLING))
+        except PermanentError:
+            return frozenset()
 
     def _find_refusals(self, jobs: Iterable[Job]) -> Mapping[str, StopReport]:
         """Return the latest words of the events that say why Jobs have no pod, by the names of the Jobs.
