@@ -25,6 +25,8 @@ class FakeKubernetes:
     lists, `calls` names what was called; nodes are only readable with `nodes`.
     """
 
+    identity = "a1b2c3d4e5f6/training"
+
     def __init__(self) -> None:
         self.failures: deque[Exception] = deque()
         self.creates_uncertain = False

@@ -49,6 +49,8 @@ def test_only_jobs_that_ended_by_themselves_on_nodes_with_a_kubelet_are_asked_fo
 @pytest.mark.parametrize("error", [ForbiddenError("no", 403, "Forbidden"), TransientError("no answer")])
 def test_events_that_cannot_be_read_now_are_read_again_and_others_do_without(error: Exception) -> None:
     class Answers:
+        identity = "a1b2c3/training"
+
         def list_jobs(self, _selector: str) -> list[list[Job]]:
             return [[job()]]
 

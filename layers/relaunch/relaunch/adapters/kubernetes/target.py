@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
 from typing import Any, Protocol
@@ -60,6 +61,9 @@ ManifestBuilder = Callable[[LaunchRequest], Mapping[str, Any]]
 class Cluster(Protocol):
     """What is asked of the Kubernetes API; see `api.client`, whose errors these are."""
 
+    @property
+    def identity(self) -> str: ...
+
     def create_job(self, manifest: Mapping[str, Any]) -> Job: ...
 
     def get_job(self, name: str) -> Job | None: ...
@@ -87,6 +91,9 @@ class KubernetesTarget:
         self._cluster = cluster
         self._stack = stack
         self._build_manifest = build_manifest
+
+    def identify(self) -> str:
+        return self._cluster.identity
 
     def launch(self, request: LaunchRequest) -> LaunchOutcome:
         manifest = self._build_manifest(request)
@@ -208,7 +215,7 @@ class KubernetesTarget:
         without_pod = [job for name, job in known.items() if name not in pods_of]
         refused = self._find_refusals(without_pod)
         finished = self._find_finished(without_pod)
-        return [
+        observed = (
             observe_task(
                 known.get(name),
                 pods_of.get(name, ()),
@@ -217,7 +224,8 @@ class KubernetesTarget:
                 has_finished=name in finished,
             )
             for name in dict.fromkeys((*known, *pods_of))
-        ]
+        )
+        return [replace(each, cluster=self.identify()) for each in observed]
 
     def _find_finished(self, jobs: Iterable[Job]) -> frozenset[str]:
         """Return the names of the complete Jobs whose programs had ended before their pods were removed.

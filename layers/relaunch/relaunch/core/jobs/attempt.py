@@ -220,6 +220,8 @@ class Attempt:
     """When its containers had ended, if the target says so; its task is seen as stopped up to minutes later."""
     intent: StopIntent | None = None
     stop: Stop | None = None
+    cluster: str = ""
+    """What identifies the cluster that its task was seen in; empty where the names of tasks do (TaskTarget)."""
 
     @property
     def task_id(self) -> str | None:

@@ -45,7 +45,7 @@ from relaunch.core.lifecycle.stopping import (
     task_stopped,
     with_task,
 )
-from relaunch.core.lifecycle.unconfirmed_stops import is_host_gone, lose_host
+from relaunch.core.lifecycle.unconfirmed_stops import ELSEWHERE, is_host_gone, lose_host
 from relaunch.core.lifecycle.verdicts import wake_of
 from relaunch.core.lifecycle.withdrawals import start_deadline
 from relaunch.core.offerings.spot_runs import Observed
@@ -123,6 +123,7 @@ def observed(job: Job, event: TaskSeen, now: datetime) -> Job:
         pulled=job.current_attempt.pulled or seen.pulled,
         program_ended_at=job.current_attempt.program_ended_at or seen.containers_ended_at,
         missing=None,
+        cluster=seen.cluster,
         refused_since=(job.current_attempt.refused_since or now) if seen.report.causes & _START_REFUSED else None,
     )
     return with_first_ended(replace(job, attempt=attempt), seen)
@@ -180,8 +181,14 @@ def _running(job: Job, now: datetime) -> Decision:
 
 
 def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimits) -> Decision:
-    """Consider the task lost if the target does not know it throughout the grace period."""
+    """Consider the task lost if the target does not know it throughout the grace period.
+
+    One that was seen in another cluster may live on there.
+    """
     attempt = job.current_attempt
+    is_elsewhere = bool(attempt.cluster and event.cluster) and attempt.cluster != event.cluster
+    if is_elsewhere and job.state is JobState.STOPPING:
+        return ignore(job, ELSEWHERE)
     stop_by = stops_by(job)
     first, last = attempt.missing or (now, now)
     since = first if now - last <= LONGEST_UNWATCHED else now
@@ -192,6 +199,8 @@ def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimi
         if attempt.missing is not None:
             return set_next_check(missing, wake_at)
         return move(missing, job.state, now, event="task missing", detail=event.task_id, wake_at=wake_at)
+    if is_elsewhere:
+        return stop_with_intent(job, StopIntent(IntentKind.INTERRUPTION, now, ELSEWHERE), now, event="cluster changed")
     return task_lost(job, since, UNKNOWN_TASK, now)
 
 
