@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from relaunch.adapters.kubernetes.api.errors import AlreadyExistsError, NotFoundError
-from relaunch.adapters.kubernetes.api.models import Event, Job, Node, Pod
+from relaunch.adapters.kubernetes.api.models import Event, Job, Node, Pod, ServerVersion
 from relaunch.adapters.kubernetes.labels import OWNER, TASK
 
 START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
@@ -38,6 +38,9 @@ class FakeKubernetes:
         self.events: list[Document] | Exception = []
         self.calls: list[str] = []
         self._now = START
+
+    def version(self) -> ServerVersion:
+        return ServerVersion(1, 36, "v1.36.2")
 
     def create_job(self, manifest: Mapping[str, Any]) -> Job:
         self.calls.append("create_job")

@@ -62,7 +62,6 @@ class KubernetesCluster:
             self.state.add("jobs", namespace, job)
             created = deepcopy(job)
             self._jobs.begin(job)
-            self._jobs.watch_deadline(job)
             return created, warnings
 
     def patch_job(self, namespace: str, name: str, patch: Mapping[str, Any]) -> Document:
@@ -75,10 +74,11 @@ class KubernetesCluster:
             job = self.state.get("jobs", namespace, name)
             changed = merge_patch(job, patch)
             admit_change(changed, job, self.minor)
+            before = job["spec"]
             job["spec"] = changed["spec"]
             job["metadata"] = changed["metadata"]
             self.state.touch(job)
-            self._jobs.watch_deadline(job)
+            self._jobs.follow(job, before)
             return job
 
     def delete_job(self, namespace: str, name: str) -> None:

@@ -13,7 +13,7 @@ from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Po
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.kubernetes.pod_gpus import PodGpus
-from relaunch.core.kubernetes.rules import MAIN_CONTAINER, ask_gpus, purchase_options
+from relaunch.core.kubernetes.rules import MAIN_CONTAINER, QUEUE_LABEL, ask_gpus, purchase_options
 from relaunch.core.launches.launch import LaunchRequest
 from relaunch.core.offerings.offering import OfferingKey
 from relaunch.core.revisions.revision import STOP_TIMEOUT_SECONDS
@@ -72,11 +72,13 @@ def build_job(request: LaunchRequest, target: Target, stack: str) -> dict[str, A
     labels = {**workload.labels, **own}
     owner = owner_annotation(request.attempt)
     name = task_name(request.attempt, request.placement_number)
+    queue = {QUEUE_LABEL: workload.queue} if workload.queue else {}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": name, "labels": labels, "annotations": dict(owner)},
+        "metadata": {"name": name, "labels": {**labels, **queue}, "annotations": dict(owner)},
         "spec": {
+            **({"suspend": True} if queue else {}),
             "parallelism": 1,
             "completions": 1,
             "backoffLimit": 0,

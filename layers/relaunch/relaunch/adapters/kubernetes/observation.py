@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from relaunch.adapters.kubernetes.api.models import Condition, ContainerStatus, Job, Metadata, Node, Pod
 from relaunch.adapters.kubernetes.image_ids import pullable_image
 from relaunch.adapters.kubernetes.labels import STOP_REASON, TASK, owner_of
+from relaunch.adapters.kubernetes.queues import is_held_back, is_withdrawn, queue_words
 from relaunch.adapters.kubernetes.stop_reports import (
     DISRUPTION_TARGET,
     containers_without_pod,
@@ -55,12 +56,14 @@ def observe_task(
     refusal: StopReport | None = None,
     *,
     has_finished: bool = False,
+    queue: str = "",
 ) -> TaskObservation:
     """Return the state of a task by its Job, None if it is deleted, and its pods; one of them is there.
 
     `warned_at` is when an event announced that its capacity is taken away; a condition of the pod may say so too.
     `refusal` is why the Job could not make a pod, by an event; it counts as long as there is none. `has_finished`: its
-    program had ended by itself before its pod was removed, by events too.
+    program had ended by itself before its pod was removed, by events too. `queue` are the words of the queue for a Job
+    that is suspended.
 
     The pods must have been read after the Job: a Job that has finished makes no pod any more, so that without a live
     one then the task has stopped.
@@ -72,6 +75,7 @@ def observe_task(
     statuses = pod.status.container_statuses if pod else ()
     started_at = min(filter(None, map(_started_at, statuses)), default=None)
     without_instance = _without_instance(pod)
+    is_suspended = job is not None and is_held_back(job)
     refused = refusal if refusal is not None and phase is TaskPhase.PENDING and pod is None else StopReport()
     if without_instance is not None and without_instance.reason in _OUT_OF_STOCK:
         said = _join(without_instance.reason, without_instance.message)
@@ -89,9 +93,10 @@ def observe_task(
         created_at=metadata.creation_timestamp,
         started_at=started_at,
         stopped_at=_stopped_at(job, statuses) if phase is TaskPhase.STOPPED else None,
-        waiting_for=explain_wait(pod) or refused.text,
+        waiting_for=explain_wait(pod) or (queue_words(job, queue) if job and is_suspended else refused.text),
         warned_at=warned_at or _taken_away_at(job, pod),
-        may_have_run=phase is TaskPhase.STOPPED and started_at is None and _may_have_run(pod),
+        may_have_run=phase is TaskPhase.STOPPED and started_at is None and not is_suspended and _may_have_run(pod),
+        is_suspended=is_suspended and pod is None,
     )
 
 
@@ -106,6 +111,9 @@ def phase_of(job: Job | None, pods: Iterable[Pod], pod: Pod | None) -> TaskPhase
     live = any(each.status.phase not in _TERMINAL for each in pods)
     if job is None or find_condition(job.status.conditions, *_FINISHED):
         return TaskPhase.STOPPING if live else TaskPhase.STOPPED
+    if is_held_back(job) and (pod is not None or is_withdrawn(job)):
+        # What a queue holds back may go on, unless it is withdrawn.
+        return TaskPhase.STOPPING if live or not is_withdrawn(job) else TaskPhase.STOPPED
     # Its containers have ended, and a Job with a `backoffLimit` of 0 makes no other pod.
     if pod is not None and not live:
         return TaskPhase.STOPPED
@@ -218,7 +226,8 @@ def _status(job: Job | None, pod: Pod | None, phase: TaskPhase) -> str:
     """Return the words of `kubectl get`: those of the pod while there is one, else those of the Job."""
     if pod is None:
         finished = find_condition(job.status.conditions, *_FINISHED) if job else None
-        return finished.type if finished else "Pending"
+        unfinished = "Suspended" if job and job.spec.suspend else "Pending"
+        return finished.type if finished else unfinished
     return "Terminating" if phase is TaskPhase.STOPPING else pod.status.reason or pod.status.phase
 
 

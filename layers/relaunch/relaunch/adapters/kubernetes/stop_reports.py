@@ -15,6 +15,7 @@ from relaunch.core.lifecycle.stop_reason import EXIT_SIGKILL, EXIT_SIGTERM
 
 POD_DELETED = "its pod was deleted"
 JOB_DELETED = "its Job was deleted"
+SUSPENDED = "its Job was suspended"
 _DEADLINE_EXCEEDED = "DeadlineExceeded"
 _BY_POLICY = "PodFailurePolicy"
 # The message of the Job controller for `onExitCodes`, since Kubernetes 1.26.
@@ -84,8 +85,10 @@ def report_of_task(job: Job | None, pod: Pod | None, *, has_finished: bool = Fal
     is_complete = find_condition(job.status.conditions, "Complete") is not None
     if not is_complete and called is not None and (failed is None or failed.reason == _DEADLINE_EXCEEDED):
         return StopReport(called, frozenset({ReportedCause.STOP_CALLED}))
-    if failed is not None and failed.reason == _DEADLINE_EXCEEDED:
-        return StopReport(failed.message, frozenset({ReportedCause.STOP_CALLED}))
+    if failed is not None and (job.spec.suspend or failed.reason == _DEADLINE_EXCEEDED):
+        # The pod that a queue takes away may fail before it is gone.
+        cause = ReportedCause.INTERRUPTED if job.spec.suspend else ReportedCause.STOP_CALLED
+        return StopReport(SUSPENDED if job.spec.suspend else failed.message, frozenset({cause}))
     if pod is None:
         return _ENDED if has_finished else _report_without_pod(job, failed)
     # A Job that is complete had succeeded before its node was restarted.

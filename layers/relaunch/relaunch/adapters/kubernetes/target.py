@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any, Protocol
 
 from relaunch.adapters.kubernetes.api.errors import AlreadyExistsError, NotFoundError
-from relaunch.adapters.kubernetes.api.models import Event, Job, Node, Pod
+from relaunch.adapters.kubernetes.api.models import Event, Job, Node, Pod, ServerVersion
 from relaunch.adapters.kubernetes.labels import (
     REQUEST,
     STOP_REASON,
@@ -31,6 +31,7 @@ from relaunch.adapters.kubernetes.observation import (
 )
 from relaunch.adapters.kubernetes.own_ends import COMPLETED, KILLING, find_finished, lacks_end
 from relaunch.adapters.kubernetes.pod_refusals import FAILED_CREATE, report_refusal
+from relaunch.adapters.kubernetes.queues import KNOWS_SUSPEND, QUEUE_PENDING, find_queue_words, is_held_back
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.kubernetes.acs import BEST_EFFORT, COMPUTE_QOS
@@ -63,6 +64,8 @@ class Cluster(Protocol):
 
     @property
     def identity(self) -> str: ...
+
+    def version(self) -> ServerVersion: ...
 
     def create_job(self, manifest: Mapping[str, Any]) -> Job: ...
 
@@ -102,12 +105,27 @@ class KubernetesTarget:
         name = task_name(request.attempt, request.placement_number)
         request_hash = hash_of(manifest)
         try:
+            if manifest["spec"].get("suspend"):
+                self._check_suspend()
             self._cluster.create_job(with_hash(manifest, request_hash))
         except AlreadyExistsError:
             return self._outcome_of_existing(name, request_hash)
         except PortError as error:
             return outcome_of_error(error)
         return TaskPlaced(name)
+
+    def _check_suspend(self) -> None:
+        """Check that the cluster holds Jobs back: one that does not would run the job past its queue.
+
+        Raises:
+            PermanentError: it does not.
+        """
+        version = self._cluster.version()
+        if version.minor < KNOWS_SUSPEND:
+            raise PermanentError(
+                f"`kubernetes.queue` needs Kubernetes 1.{KNOWS_SUSPEND}, which suspends Jobs: the cluster has "
+                f"{version.git_version}, on which the job would run past its queue"
+            )
 
     def _outcome_of_existing(self, name: str, request_hash: str) -> LaunchOutcome:
         try:
@@ -128,7 +146,11 @@ class KubernetesTarget:
         is_set = job.spec.active_deadline_seconds == _DEADLINE_SECONDS
         deadline = _OTHER_DEADLINE_SECONDS if is_set else _DEADLINE_SECONDS
         annotations = {STOP_REASON: job.metadata.annotations.get(STOP_REASON, reason)}
-        patch = {"metadata": {"annotations": annotations}, "spec": {"activeDeadlineSeconds": deadline}}
+        spec = {"activeDeadlineSeconds": deadline}
+        if is_held_back(job):
+            # The deadline counts from when a queue lets it go on: then without a pod, which needs no quota.
+            spec["parallelism"] = 0
+        patch = {"metadata": {"annotations": annotations}, "spec": spec}
         try:
             self._cluster.patch_job(task_id, patch)
         except NotFoundError:
@@ -215,6 +237,7 @@ class KubernetesTarget:
         without_pod = [job for name, job in known.items() if name not in pods_of]
         refused = self._find_refusals(without_pod)
         finished = self._find_finished(without_pod)
+        queues = self._find_queue_words(without_pod)
         observed = (
             observe_task(
                 known.get(name),
@@ -222,6 +245,7 @@ class KubernetesTarget:
                 warned.get(name),
                 refused.get(name),
                 has_finished=name in finished,
+                queue=queues.get(name, ""),
             )
             for name in dict.fromkeys((*known, *pods_of))
         )
@@ -248,7 +272,8 @@ class KubernetesTarget:
 
         Those that cannot be read are not waited for: the task is looked at again soon.
         """
-        names = {job.metadata.uid: job.metadata.name for job in jobs if not is_stop_called(job)}
+        asked = (job for job in jobs if not is_stop_called(job) and not is_held_back(job))
+        names = {job.metadata.uid: job.metadata.name for job in asked}
         if not names:
             return {}
         try:
@@ -257,6 +282,16 @@ class KubernetesTarget:
             return {}
         uids = [(each.involved_object.uid, each.message) for each in events if each.involved_object.uid in names]
         return {names[uid]: report_refusal(names[uid], message) for uid, message in uids}
+
+    def _find_queue_words(self, jobs: Iterable[Job]) -> Mapping[str, str]:
+        """Return the words of a queue for the Jobs that it holds back, by their names; none if it cannot be read."""
+        suspended = [job for job in jobs if is_held_back(job)]
+        if not suspended:
+            return {}
+        try:
+            return find_queue_words(suspended, self._cluster.list_events(reason=QUEUE_PENDING))
+        except PortError:
+            return {}
 
     def _find_warnings(self, pods: Iterable[Pod]) -> Mapping[str, datetime]:
         """Return the tasks on preemptible capacity that is going to be taken away, with when that was announced.

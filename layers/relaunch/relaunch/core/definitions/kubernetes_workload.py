@@ -55,6 +55,8 @@ class KubernetesWorkload:
     `service_account_token`: the pod has the token with which its service account calls the API of the cluster.
     `run_as_user` is the ID of the user that its processes have; None is that of the image.
 
+    `queue` names the queue that lets the Job start, which is created suspended; empty for none.
+
     For ACK only: `gpu_sharing` None follows from the accelerator, `gpu_placement` None is any. For ACS only:
     `compute_class` None is `gpu`; `gpu_driver` empty is the default of ACS or of the cluster, and `strict` refuses one
     that is not in the list of the model's drivers; `card_memory_mib` is the memory of a whole GPU of this model,
@@ -78,3 +80,4 @@ class KubernetesWorkload:
     service_account_token: bool = False
     pod_security: PodSecurity = PodSecurity.BASELINE
     run_as_user: int | None = None
+    queue: str = ""

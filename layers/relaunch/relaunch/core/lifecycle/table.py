@@ -117,6 +117,9 @@ def is_new_observation(job: Job, event: TaskSeen) -> bool:
         return not is_older and seen.task_id not in {each.task_id for each in attempt.closed_placements}
     if seen.task_id != attempt.task_id:
         return False
+    if running.is_taken_by_queue(job, seen):
+        # Its phases begin again.
+        return True
     if seen.version != attempt.task_version:
         return seen.version > attempt.task_version
     waits_otherwise = job.state is JobState.LAUNCHING and seen.waiting_for != job.reason and bool(seen.waiting_for)

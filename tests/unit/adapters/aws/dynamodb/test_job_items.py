@@ -139,7 +139,7 @@ def test_what_a_definition_does_not_use_of_later_releases_is_not_stored() -> Non
         assert job_items.read_job(item, None) == job
         return set(json.loads(item["body"]["S"])["definition"]["kubernetes"])
 
-    used = {"service_account_token": True, "pod_security": PodSecurity.RESTRICTED, "run_as_user": 7}
+    used = {"service_account_token": True, "pod_security": PodSecurity.RESTRICTED, "run_as_user": 7, "queue": "gpus"}
     assert stored() & used.keys() == set()
     assert stored(**used) - stored() == used.keys()
 

@@ -10,7 +10,7 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 
 _LATER = ("callers", "notices", "concurrency", "links", "estimated_on")
-_LATER_OF_WORKLOAD = frozenset({"service_account_token", "pod_security", "run_as_user"})
+_LATER_OF_WORKLOAD = frozenset({"service_account_token", "pod_security", "run_as_user", "queue"})
 _DEFAULTS = {each.name: each.default for each in fields(KubernetesWorkload) if each.name in _LATER_OF_WORKLOAD}
 
 
