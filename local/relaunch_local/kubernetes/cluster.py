@@ -17,7 +17,7 @@ from relaunch_local.kubernetes.job_controller import TRACKS_PODS, JobController
 from relaunch_local.kubernetes.job_rules import POD_POLICIES, admit_change, admit_job
 from relaunch_local.kubernetes.kubelet import Kubelet
 from relaunch_local.kubernetes.pod_admission import PodAdmission
-from relaunch_local.kubernetes.scheduler import is_over, place
+from relaunch_local.kubernetes.scheduler import as_framework, is_over, place
 from relaunch_local.kubernetes.state import ClusterState, Document, set_condition, write_time
 
 _EVICTION_BY_TAINT_SECONDS = 300.0
@@ -28,7 +28,7 @@ _EVENTS_KEPT_SECONDS = 3_600.0
 
 
 class KubernetesCluster:
-    """A cluster of one minor version; `is_ack` adds the rules of ACK's shared GPUs.
+    """A cluster of one minor version; `is_ack` adds the rules of ACK's shared GPUs, and its own scheduler.
 
     Methods may be called by several threads.
     """
@@ -293,7 +293,8 @@ class KubernetesCluster:
                 self._explain(pod, found)
                 continue
             pod["spec"]["nodeName"] = found.node
-            pod["metadata"]["annotations"] = {**(pod["metadata"].get("annotations") or {}), **found.annotations}
+            shares = as_framework(found.annotations, pod) if self._is_ack else found.annotations
+            pod["metadata"]["annotations"] = {**(pod["metadata"].get("annotations") or {}), **shares}
             set_condition(pod, "PodScheduled", "True", self.state.now())
             said = f"Successfully assigned {pod['metadata']['namespace']}/{pod['metadata']['name']} to {found.node}"
             self.record_event(pod, "Normal", "Scheduled", said)
