@@ -22,9 +22,9 @@ from relaunch.ports import PermanentError
 # Relaunch itself relaunches a job, as a new Job: a pod that Kubernetes started anew would be a second task of the
 # attempt. Servers before 1.26 drop the policy, without which the end of a pod that is gone is not known.
 _DISRUPTION_RULE = {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
-# Relaunch reads how a task ended within minutes; its logs are for people. Servers before 1.21 drop the field and keep
-# the Jobs.
-_KEPT_SECONDS = 7 * 24 * 3600
+# Relaunch reads how a task ended within minutes; its logs are for people, also after a weekend. A quota of Jobs counts
+# those that have finished. Servers before 1.21 drop the field and keep the Jobs.
+_KEPT_SECONDS = 3 * 24 * 3600
 _MIB_PER_GIB = 1024
 
 
@@ -95,7 +95,8 @@ def build_job(request: LaunchRequest, target: Target, stack: str) -> dict[str, A
 def _exit_code_rule(container: str) -> dict[str, Any]:
     """Return the rule that makes the Job tell the exit code of its container, which outlives its pod."""
     codes = {"containerName": container, "operator": "NotIn", "values": [0]}
-    return {"action": "FailJob", "onExitCodes": codes}
+    # Without it clients that check the schema of 1.26, where it was required, refuse the manifest.
+    return {"action": "FailJob", "onExitCodes": codes, "onPodConditions": []}
 
 
 def _pod_spec(request: LaunchRequest, workload: KubernetesWorkload, gpus: PodGpus) -> dict[str, Any]:

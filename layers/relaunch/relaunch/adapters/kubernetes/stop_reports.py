@@ -43,9 +43,13 @@ _POD_REASONS = {
     # Preemptible capacity of ECI ("Create a preemptible instance").
     "BidFailed": ReportedCause.INTERRUPTED,
 }
-# The kubelet rejects a pod that does not fit: OutOfcpu, OutOfmemory, OutOfnvidia.com/gpu. After a restart of the node
-# or of the kubelet it decides anew on those that ran there, and on those that had succeeded.
-_REJECTED = re.compile(r"OutOf.+|UnexpectedAdmissionError|NodeAffinity")
+# The kubelet rejects a pod that does not fit: OutOfcpu, OutOfmemory, OutOfnvidia.com/gpu, by what the scheduler asks too
+# (lifecycle/predicate.go), or by the topology of the node (cm/topologymanager, cm/cpumanager). After a restart of the
+# node or of the kubelet it decides again on those that ran there, and on those that had succeeded.
+_REJECTED = re.compile(
+    r"OutOf.+|UnexpectedAdmissionError|InvalidNodeInfo|TopologyAffinityError|SMTAlignmentError|"
+    r"Node(?:Affinity|Name|Ports|Unschedulable)|TaintToleration"
+)
 # A pod that uses more than its own limits is evicted too, and would be anywhere.
 _BEYOND_OWN_LIMIT = re.compile(r"(?i)\bexceed(s|ed)? (its|the)\b.*\b(limit|request)")
 
