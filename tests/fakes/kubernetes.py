@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from relaunch.adapters.kubernetes.api.errors import AlreadyExistsError, NotFoundError
-from relaunch.adapters.kubernetes.api.models import Event, Job, Node, Pod
+from relaunch.adapters.kubernetes.api.models import Event, Job, Node, Pod, ServerVersion
 from relaunch.adapters.kubernetes.labels import OWNER, TASK
 
 START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
@@ -25,6 +25,8 @@ class FakeKubernetes:
     lists, `calls` names what was called; nodes are only readable with `nodes`.
     """
 
+    identity = "a1b2c3d4e5f6/training"
+
     def __init__(self) -> None:
         self.failures: deque[Exception] = deque()
         self.creates_uncertain = False
@@ -36,6 +38,9 @@ class FakeKubernetes:
         self.events: list[Document] | Exception = []
         self.calls: list[str] = []
         self._now = START
+
+    def version(self) -> ServerVersion:
+        return ServerVersion(1, 36, "v1.36.2")
 
     def create_job(self, manifest: Mapping[str, Any]) -> Job:
         self.calls.append("create_job")

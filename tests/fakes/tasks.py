@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -54,6 +55,7 @@ class FakeTasks:
         self.page_count = 0
         self.closed_machines: set[str] = set()
         self.disconnected: set[str] = set()
+        self.cluster = ""
         self.daemon_services: set[str] | Exception = set()
         self.registered_at: dict[str, datetime] = {}
         self.registered: dict[str, Resources] = {}
@@ -142,7 +144,9 @@ class FakeTasks:
             self.change(task_id, desired_status="STOPPED", stop_code="UserInitiated", stopped_reason=reason)
 
     def describe(self, task_ids: Sequence[str]) -> Mapping[str, TaskObservation | None]:
-        return {arn: self.tasks.get(arn) for arn in task_ids}
+        if not self.cluster:
+            return {arn: self.tasks.get(arn) for arn in task_ids}
+        return {arn: replace(self.tasks[arn], cluster=self.cluster) if arn in self.tasks else None for arn in task_ids}
 
     def list_tasks(self) -> Iterator[Sequence[TaskObservation]]:
         yield from self._pages([task for task in self.tasks.values() if not task.phase.is_ending])
@@ -168,6 +172,9 @@ class FakeTasks:
         for start in range(0, len(items), self.page_size):
             self.page_count += 1
             yield items[start : start + self.page_size]
+
+    def identify(self) -> str:
+        return self.cluster
 
     def find_daemon_services(self) -> frozenset[str]:
         if isinstance(self.daemon_services, Exception):

@@ -21,6 +21,8 @@ from relaunch_cli.account_checks.sources import check_sources
 from relaunch_cli.account_checks.stack_roles import NAME as ROLES
 from relaunch_cli.account_readers import account, capacity_providers, definitions, ecs, failures, machines
 from relaunch_cli.account_readers.calls import AccountCalls, all_known
+from relaunch_cli.account_readers.clusters import NAME as ON_CLUSTERS
+from relaunch_cli.account_readers.clusters import check_clusters
 from relaunch_cli.account_readers.commit_statuses import check_commit_statuses
 from relaunch_cli.account_readers.deliveries import check_failed_deliveries
 from relaunch_cli.account_readers.ram_trust import check_ram_trust
@@ -141,6 +143,8 @@ def parts_of_definitions(region: str, access: StackAccess, registered: Registere
         Part(COMMIT_STATUSES, lambda: check_commit_statuses(access.outputs, deps.clock.now(), calls)),
         Part("rules of triggers", lambda: check_upload_rules(plan_upload_rules(named, access.rules))),
     ]
+    if any(each.target.capabilities.runs_pods for each in named):
+        of_named.append(Part(ON_CLUSTERS, lambda: check_clusters(deps.jobs)))
     if has_schedules(named):
         schedules = Part("schedules of triggers", lambda: check_schedules(plan_schedules(named, access.schedules)))
         of_named.append(schedules)

@@ -11,6 +11,7 @@ from relaunch_cli.deployment.account_roles import create_github_provider, create
 from relaunch_cli.deployment.application import SamDeploy
 from relaunch_cli.deployment.capacity_providers import PROVIDERS, ProviderStacks, check_providers, read_providers
 from relaunch_cli.deployment.change_set import NEVER_MADE, ChangeSets, check_status, read_stack
+from relaunch_cli.deployment.clusters import changed_clusters
 from relaunch_cli.deployment.concurrency import RESERVATIONS
 from relaunch_cli.deployment.findings import QuotaRequests, Stack, Survey, role_stack_name
 from relaunch_cli.deployment.github_repository import RepositoryIds
@@ -88,12 +89,16 @@ def survey(
     for each in before.values():
         check_status(each)
     _check_switches(given)
-    check_most(given, before[stack].parameters if stack in before else {})
+    deployed = before[stack].parameters if stack in before else {}
+    check_most(given, deployed)
     if stack not in before:
         check_name(stack)
         given = {**_LEFT_OUT, **separate_names(stack, before), **given}
-    notes = list(overlaps(stack, given, before[stack].parameters if stack in before else {}))
-    notes += check_resources(given, account.client, account.region)
+    notes = [
+        *overlaps(stack, given, deployed),
+        *changed_clusters(given, deployed),
+        *check_resources(given, account.client, account.region),
+    ]
     wanted = None
     if is_wanted(given, before.get(stack), before.get(f"{stack}-training")):
         clients = Account(*(account.client(each) for each in ("ec2", "ecs", "ecr", "s3", "logs")))

@@ -77,6 +77,7 @@ _VALUES: Mapping[str, tuple[Any, ...]] = {
     "service_account_token": (True, False, "yes"),
     "pod_security": ("baseline", "restricted", "privileged"),
     "run_as_user": (1, 1000, 0, -1, 2**31 - 1, 2**31, "root"),
+    "queue": ("gpus", "", "a b", "x" * 64, "../other"),
     "working_directory": ("/root", "/", "/" + "a" * 5_000, "..", "/\u2028", "/proc/1/root"),
     "vcpus": (1, 0.5, 1e9, 0.001, -1, "4"),
     "memory": ("1GiB", "1MiB", "9" * 30 + "GiB", "0GiB", "1Gi"),

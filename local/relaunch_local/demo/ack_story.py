@@ -14,6 +14,7 @@ from relaunch_local.demo.outcome import JobResult
 from relaunch_local.demo.schedule import running_schedule
 from relaunch_local.demo.session import Session
 from relaunch_local.demo.story import UPLOAD, finish, send_push, show_states, show_timeline
+from relaunch_local.kubernetes.scheduler import cards_of
 from relaunch_local.stack.account import DATASETS
 from relaunch_local.stack.ack_cluster import NAMESPACE, AckCluster
 from relaunch_local.stack.training_cluster import Training
@@ -90,7 +91,7 @@ def wait_for_running(session: Session, job_id: str, attempt: int) -> Document:
         lambda: _find(session, "pods", job_id, attempt, lambda pod: pod["status"].get("phase") == "Running"),
     )
     node = pod["spec"]["nodeName"]
-    card = pod["metadata"]["annotations"].get("ALIYUN_COM_GPU_MEM_IDX", "")
+    card = ", ".join(cards_of(pod))
     session.screen.line(f"attempt {attempt} is Running on {node}, GPU {card}")
     return pod
 

@@ -7,7 +7,7 @@ what is forbidden by hand, several main containers in a pod, what is in volumes.
 import base64
 from collections.abc import Mapping
 from copy import deepcopy
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from relaunch_local.ecs.clock import Clock
@@ -18,17 +18,19 @@ from relaunch_local.kubernetes.job_controller import TRACKS_PODS, JobController
 from relaunch_local.kubernetes.job_rules import POD_POLICIES, admit_change, admit_job
 from relaunch_local.kubernetes.kubelet import Kubelet
 from relaunch_local.kubernetes.pod_admission import PodAdmission
-from relaunch_local.kubernetes.scheduler import is_over, place
+from relaunch_local.kubernetes.scheduler import as_framework, is_over, place
 from relaunch_local.kubernetes.state import ClusterState, Document, set_condition, write_time
 
 _SCHEDULER = "default-scheduler"
 _EVICTION_BY_TAINT_SECONDS = 300.0
 _POD_GC_SECONDS = 40.0
 _RELEASE_NOTICE_SECONDS = 300.0
+# `--event-ttl` of kube-apiserver.
+_EVENTS_KEPT_SECONDS = 3_600.0
 
 
 class KubernetesCluster:
-    """A cluster of one minor version; `is_ack` adds the rules of ACK's shared GPUs.
+    """A cluster of one minor version; `is_ack` adds the rules of ACK's shared GPUs, and its own scheduler.
 
     Methods may be called by several threads.
     """
@@ -64,7 +66,6 @@ class KubernetesCluster:
             self.state.add("jobs", namespace, job)
             created = deepcopy(job)
             self._jobs.begin(job)
-            self._jobs.watch_deadline(job)
             return created, warnings
 
     def patch_job(self, namespace: str, name: str, patch: Mapping[str, Any]) -> Document:
@@ -77,10 +78,11 @@ class KubernetesCluster:
             job = self.state.get("jobs", namespace, name)
             changed = merge_patch(job, patch)
             admit_change(changed, job, self.minor)
+            before = job["spec"]
             job["spec"] = changed["spec"]
             job["metadata"] = changed["metadata"]
             self.state.touch(job)
-            self._jobs.watch_deadline(job)
+            self._jobs.follow(job, before)
             return job
 
     def delete_job(self, namespace: str, name: str) -> None:
@@ -246,6 +248,7 @@ class KubernetesCluster:
                     each |= {"count": each["count"] + 1, "lastTimestamp": at}
                     self.state.touch(each)
                     return
+            self.drop_old_events()
             event = {
                 "apiVersion": "v1",
                 "kind": "Event",
@@ -259,6 +262,13 @@ class KubernetesCluster:
                 "lastTimestamp": at,
             }
             self.state.add("events", metadata.get("namespace", "default"), event)
+
+    def drop_old_events(self) -> None:
+        """Forget what happened more than an hour ago."""
+        oldest = write_time(self.clock.now() - timedelta(seconds=_EVENTS_KEPT_SECONDS / self.clock.speed))
+        for each in self.state.all("events"):
+            if each["lastTimestamp"] < oldest:
+                self.state.remove("events", each)
 
     def write_log(self, target: LogTarget | None, milliseconds: int, text: str) -> None:
         """Add a line of a container's output; for the sink of processes."""
@@ -305,7 +315,8 @@ class KubernetesCluster:
                 self._explain(pod, found)
                 continue
             pod["spec"]["nodeName"] = found.node
-            pod["metadata"]["annotations"] = {**(pod["metadata"].get("annotations") or {}), **found.annotations}
+            shares = as_framework(found.annotations, pod) if self._is_ack else found.annotations
+            pod["metadata"]["annotations"] = {**(pod["metadata"].get("annotations") or {}), **shares}
             set_condition(pod, "PodScheduled", "True", self.state.now())
             said = f"Successfully assigned {pod['metadata']['namespace']}/{pod['metadata']['name']} to {found.node}"
             self.record_event(pod, "Normal", "Scheduled", said)

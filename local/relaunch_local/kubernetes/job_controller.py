@@ -46,21 +46,62 @@ class JobController:
         self._minor = minor
         self.admission = PodAdmission(state, minor)
         """What pods must pass to be created."""
+        self.fails_suspended = False
+        """Whether the controller sees a pod as failed that it deletes since its Job is suspended, before it is gone:
+        failure policies are asked of all pods (getFailJobMessage in pkg/controller/job), so that it may."""
         self._begun: dict[str, datetime] = {}
         self._counted: set[str] = set()
         self._replaced: set[str] = set()
+        self._uncounted: set[str] = set()
 
     def begin(self, job: Document) -> None:
-        """Start a Job that was added."""
-        job["status"] = {"startTime": self._state.now()}
-        self._elapsed(job)
+        """Start a Job that was added, unless it is suspended."""
+        job["status"] = {}
+        if job["spec"].get("suspend"):
+            self._suspend(job)
+        else:
+            self._start(job)
+
+    def _start(self, job: Document) -> None:
+        job["status"]["startTime"] = self._state.now()
+        self._begun[job["metadata"]["uid"]] = self._state.clock.now()
         self.watch_deadline(job)
-        self._add_pod(job)
+        if not self._is_finished(job):
+            self._add_pod(job)
+
+    def follow(self, job: Document, before: Document) -> None:
+        """Follow a change of the specification of a Job: it is suspended, or goes on, or has another deadline."""
+        is_suspended = bool(job["spec"].get("suspend"))
+        if self._is_finished(job):
+            return
+        if is_suspended and not before.get("suspend"):
+            self._suspend(job)
+        elif before.get("suspend") and not is_suspended:
+            set_condition(job, "Suspended", "False", self._state.now(), ("JobResumed", "Job resumed"))
+            self._pods.record_event(job, "Normal", "Resumed", "Job resumed")
+            self._start(job)
+        elif job["spec"]["parallelism"] == 0:
+            self._end_uncounted(job)
+        self.watch_deadline(job)
+
+    def _suspend(self, job: Document) -> None:
+        """End the pods of a Job, which are not counted, and let its time begin again when it goes on (KEP-2232)."""
+        set_condition(job, "Suspended", "True", self._state.now(), ("JobSuspended", "Job suspended"))
+        self._pods.record_event(job, "Normal", "Suspended", "Job suspended")
+        job["status"].pop("startTime", None)
+        self._end_uncounted(job)
+
+    def _end_uncounted(self, job: Document) -> None:
+        for pod in self._live_pods(job):
+            self._uncounted.add(pod["metadata"]["uid"])
+            self._pods.end_pod(pod)
+        job["status"]["active"] = len(self._live_pods(job))
+        self._state.touch(job)
 
     def watch_deadline(self, job: Document) -> None:
         """Let a Job fail when its deadline, counted from its start, is over; at once if it is."""
         seconds = job["spec"].get("activeDeadlineSeconds")
-        if seconds is None or self._is_finished(job):
+        if seconds is None or self._is_finished(job) or job["spec"].get("suspend"):
             return
         left = seconds - self._elapsed(job)
         if left <= 0:
@@ -72,10 +113,14 @@ class JobController:
         """Replace a pod whose deletion begins, as old servers do."""
         job = self._job_of(pod)
         uid = pod["metadata"]["uid"]
-        if self._minor >= TRACKS_PODS or job is None or self._is_finished(job) or uid in self._replaced | self._counted:
+        if self._minor >= TRACKS_PODS or job is None or self._is_finished(job) or uid in self._known:
             return
         self._replaced.add(uid)
         self._add_pod(job)
+
+    @property
+    def _known(self) -> set[str]:
+        return self._replaced | self._counted | self._uncounted
 
     def pod_ended(self, pod: Document) -> None:
         """Count a pod that ended, or was deleted before it ended."""
@@ -85,13 +130,20 @@ class JobController:
             return
         self._counted.add(uid)
         job["status"]["active"] = len(self._live_pods(job))
-        if has_condition(job, "FailureTarget"):
+        if uid in self._uncounted and not has_condition(job, "FailureTarget"):
+            self._fail_suspended(job, pod)
+        elif has_condition(job, "FailureTarget"):
             self._finish_failing(job)
         elif pod["status"].get("phase") == "Succeeded":
             self._complete(job)
         elif uid not in self._replaced:
             self._count_failure(job, pod)
         self._state.touch(job)
+
+    def _fail_suspended(self, job: Document, pod: Document) -> None:
+        action, why = self._apply_policy(job, pod)
+        if self.fails_suspended and action == "FailJob":
+            self._fail(job, "PodFailurePolicy", why)
 
     def remove(self, job: Document) -> None:
         """Remove a Job, and its pods in the background."""
@@ -100,6 +152,8 @@ class JobController:
             self._pods.end_pod(pod)
 
     def _add_pod(self, job: Document, backoff_seconds: float = _BACKOFF_SECONDS) -> None:
+        if job["spec"]["parallelism"] == 0:
+            return
         template = deepcopy(job["spec"]["template"])
         name = job["metadata"]["name"]
         owner = {
@@ -139,7 +193,7 @@ class JobController:
 
     def _replace_pod(self, job: Document, backoff_seconds: float = _BACKOFF_SECONDS) -> None:
         is_there = self._state.find("jobs", job["metadata"]["namespace"], job["metadata"]["name"]) is job
-        is_ending = self._is_finished(job) or has_condition(job, "FailureTarget")
+        is_ending = self._is_finished(job) or has_condition(job, "FailureTarget") or job["spec"].get("suspend")
         if is_there and not is_ending and not self._live_pods(job):
             self._add_pod(job, backoff_seconds)
 
@@ -163,6 +217,8 @@ class JobController:
         seconds = job["spec"].get("activeDeadlineSeconds")
         is_there = self._state.find("jobs", job["metadata"]["namespace"], job["metadata"]["name"]) is job
         # The deadline may have been changed since.
+        if job["spec"].get("suspend"):
+            return
         if is_there and not self._is_finished(job) and seconds is not None and seconds <= self._elapsed(job) + 0.001:
             self._fail(job, "DeadlineExceeded", "Job was active longer than specified deadline")
 
@@ -190,6 +246,7 @@ class JobController:
         if self._minor >= HAS_TARGETS:
             set_condition(job, "SuccessCriteriaMet", "True", at, why)
         set_condition(job, "Complete", "True", at, why if self._minor >= HAS_TARGETS else ("", ""))
+        self._pods.record_event(job, "Normal", "Completed", "Job completed")
 
     def _job_of(self, pod: Document) -> Document | None:
         for owner in pod["metadata"].get("ownerReferences", ()):

@@ -41,7 +41,8 @@ _OVERCOMMITTED = frozenset({"cpu", "memory", "ephemeral-storage"})
 _CHANGEABLE = frozenset({"activeDeadlineSeconds", "backoffLimit", "parallelism", "suspend", "ttlSecondsAfterFinished"})
 _NOT_NEGATIVE = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished")
 _SPEC_SINCE = {
-    "suspend": 21,
+    # Alpha in 1.21, and off.
+    "suspend": 22,
     "ttlSecondsAfterFinished": 21,
     "completionMode": 21,
     "podFailurePolicy": POD_POLICIES,

@@ -49,6 +49,7 @@ class Kubelet:
         process = self._running.get(pod["metadata"]["uid"])
         if process is None:
             return False
+        self.on_event(pod, "Normal", "Killing", f"Stopping container {pod['spec']['containers'][0]['name']}")
         process.terminate()
         # Undivided by the clock's speed: what a program does until it has saved takes its own time.
         self._state.clock.call_later(grace_seconds * self._state.clock.speed, lambda: self._kill(pod))

@@ -169,6 +169,8 @@ def _list(cluster: KubernetesCluster, request: Request, resource: str, namespace
         raise ApiError(400, "BadRequest", f'strconv.ParseInt: parsing "{limit}": invalid syntax')
     matches(selector, {})
     _check_fields(fields, resource)
+    if resource == "events":
+        cluster.drop_old_events()
     found = [
         each
         for each in cluster.state.all(resource, namespace)

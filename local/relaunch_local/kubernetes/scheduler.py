@@ -4,6 +4,7 @@ A share is of one card, the one with the least memory left that fits (binpack) o
 with memory alone, or pods with memory and compute, never both.
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from relaunch_local.kubernetes.quantities import parse_quantity
 
 Document = dict[str, Any]
 CARD = "ALIYUN_COM_GPU_MEM_IDX"
+ALLOCATION = "scheduler.framework.gpushare.allocation"
+CORE_ALLOCATION = "gpushare.alibabacloud.com/core-percentage"
 OTHER_KIND = "node already runs the other kind (memory-only / memory+compute)"
 
 
@@ -125,6 +128,26 @@ def choose_card(pod: Document, node: Document, there: Sequence[Document]) -> dic
     }
 
 
+def as_framework(annotations: Mapping[str, str], pod: Document) -> dict[str, str]:
+    """Return the annotations of a share as ACK Pro's scheduler writes them, for the first container."""
+    cards = [each for each in annotations.get(CARD, "").split(",") if each]
+    if not cards:
+        return dict(annotations)
+    asked = requests_of(pod)
+    written = {ALLOCATION: json.dumps({"0": {card: int(asked[MEMORY] / len(cards)) for card in cards}})}
+    if COMPUTE in asked:
+        written[CORE_ALLOCATION] = json.dumps({"0": {card: int(asked[COMPUTE]) for card in cards}})
+    return {**written, "scheduler.framework.gpushare.assigned": "true"}
+
+
+def cards_of(pod: Document) -> list[str]:
+    """Return the numbers of the cards that a pod has a share of."""
+    annotations = pod["metadata"].get("annotations") or {}
+    if ALLOCATION in annotations:
+        return [card for cards in json.loads(annotations[ALLOCATION]).values() for card in cards]
+    return [each for each in annotations.get(CARD, "").split(",") if each]
+
+
 def _free_cards(node: Document, sharing: Sequence[Document]) -> list[list[Decimal]]:
     """Return the memory in GiB and the compute in percent that are left on each card."""
     capacity = node["status"]["capacity"]
@@ -132,8 +155,8 @@ def _free_cards(node: Document, sharing: Sequence[Document]) -> list[list[Decima
     cards = [[Decimal(capacity[MEMORY]) // count, Decimal(100)] for _ in range(count)]
     for pod in sharing:
         asked = requests_of(pod)
-        indexes = (pod["metadata"].get("annotations") or {}).get(CARD, "").split(",")
-        for index in filter(None, indexes):
+        indexes = cards_of(pod)
+        for index in indexes:
             cards[int(index)][0] -= asked[MEMORY] / len(indexes)
             cards[int(index)][1] -= asked.get(COMPUTE, Decimal(0))
     return cards

@@ -83,7 +83,8 @@ JOB_STATES: Mapping[JobState, Wait] = {
         f"{_minutes(START_TIMEOUT)} for a start: another placement. "
         f"On Kubernetes {_minutes(REFUSED_FOR)} for a pod whose creation is refused: it waits without a slot; "
         f"a pod that is not scheduled and has no other offering: {_HOURS} hours in which it is not "
-        "running, in all: FAILED",
+        "running, in all: FAILED; "
+        "one that a queue of the cluster holds back, as long as for a slot: FAILED",
         (Metric.JOBS_OVERDUE, Metric.JOBS_REFUSED),
         "`relaunch explain`, `relaunch cancel`",
     ),

@@ -153,6 +153,7 @@ class _Connection:
 
     namespace = NAMESPACE
     server = _ADDRESS
+    identity = f"000000000000/{NAMESPACE}"
 
     def __init__(self, transport: httpx.BaseTransport, identity: WebIdentity, clock: Clock) -> None:
         self._http = httpx.Client(transport=transport, base_url=_ADDRESS)

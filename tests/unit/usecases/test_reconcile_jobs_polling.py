@@ -14,6 +14,7 @@ from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import StopKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.metrics import Metric
+from relaunch.core.lifecycle.unconfirmed_stops import ELSEWHERE, UNCONFIRMED, describe_unconfirmed
 from relaunch.core.triggers.events import DirectRequest
 from relaunch.ports import PermanentError, Targets, TransientError
 
@@ -152,3 +153,63 @@ def test_a_job_that_was_deleted_in_the_cluster_is_lost_after_a_while_and_launche
 
     assert on_acs.attempt(job_id).number == 2
     assert on_acs.attempt(job_id).task_id != task_id
+
+
+@pytest.fixture
+def moved(on_acs):
+    """A job that runs in a cluster which the stack does not ask any more."""
+    on_acs.tasks.cluster = "a1b2c3/training"
+    job_id = on_acs.submit_and_deliver()
+    on_acs.tasks.run(on_acs.arn(job_id), None, started_at=on_acs.now)
+    on_acs.reconcile(after=MINUTE)
+    left = on_acs.tasks.tasks
+    on_acs.tasks.tasks = {}
+    on_acs.tasks.cluster = "d4e5f6/training"
+    for _ in range(8):
+        on_acs.reconcile(after=MINUTE)
+    on_acs.settle()
+    return on_acs, job_id, left
+
+
+def test_a_job_whose_cluster_was_changed_is_not_launched_beside_its_pod(moved):
+    story, job_id, _ = moved
+    assert (story.job(job_id).state, story.job(job_id).reason) == (JobState.STOPPING, ELSEWHERE)
+    assert story.attempt(job_id).number == 1
+
+    for _ in range(62):
+        story.reconcile(after=MINUTE)
+    explained = " ".join(describe_unconfirmed(story.job(job_id), story.now))
+    assert UNCONFIRMED in story.timeline(job_id)
+    assert f"or delete the Job {story.arn(job_id)} in the cluster before" in explained
+    for _ in range(24 * 12 + 2):
+        story.reconcile(after=5 * MINUTE)
+
+    assert story.job(job_id).state is JobState.FAILED
+    assert ELSEWHERE in story.job(job_id).reason
+    assert len(story.tasks.requests) == 1
+
+
+def test_a_job_whose_cluster_is_set_back_saves_and_goes_on(moved):
+    story, job_id, left = moved
+    story.tasks.tasks = left
+    story.tasks.cluster = "a1b2c3/training"
+    for _ in range(4):
+        story.reconcile(after=MINUTE)
+    story.tasks.end(story.arn(job_id), 0, stopped_at=story.now)
+    story.reconcile(after=MINUTE)
+
+    assert story.attempt(job_id).stop.kind is StopKind.INTERRUPTION
+    story.settle()
+    assert story.attempt(job_id).number == 2
+
+
+def test_a_job_that_the_cluster_still_knows_goes_on_though_its_identity_is_another(on_acs):
+    on_acs.tasks.cluster = "a1b2c3/training"
+    job_id = on_acs.submit_and_deliver()
+    on_acs.tasks.run(on_acs.arn(job_id), None, started_at=on_acs.now)
+    on_acs.reconcile(after=MINUTE)
+    on_acs.tasks.cluster = "d4e5f6/training"
+    on_acs.tasks.change(on_acs.arn(job_id))
+    on_acs.reconcile(after=MINUTE)
+
+    assert (on_acs.job(job_id).state, on_acs.attempt(job_id).cluster) == (JobState.RUNNING, "d4e5f6/training")

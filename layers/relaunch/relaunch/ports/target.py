@@ -19,6 +19,10 @@ class TaskTarget(Protocol):
     they say otherwise.
     """
 
+    def identify(self) -> str:
+        """Return what identifies the cluster that tasks are looked for in; empty where their names do."""
+        ...
+
     def launch(self, request: LaunchRequest) -> LaunchOutcome:
         """Launch a task, unless the placement has one already; every answer, including an error, is an outcome.
 

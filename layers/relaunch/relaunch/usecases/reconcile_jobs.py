@@ -153,7 +153,9 @@ def _observed(job: Job, seen: _Seen, deps: ReconcileDependencies) -> JobEvent | 
     observation = seen[task_id]
     if observation is None:
         # The target has reported the end of a task whose verdict waits.
-        return None if job.current_attempt.held is not None else TaskMissing(task_id)
+        if job.current_attempt.held is not None:
+            return None
+        return TaskMissing(task_id, deps.targets.named(job.definition.target).identify())
     event = task_seen(observation, job, deps)
     return event if is_news(job, event) else _host_end(job, deps)
 

@@ -117,6 +117,7 @@ jobs:
       service_account_token: true
       pod_security: restricted
       run_as_user: 1000
+      queue: gpus
     accelerator: {gpu: {memory: 2GiB, compute_percent: 30}}
     checkpoint: s3://acme-checkpoints/train
 """
@@ -145,6 +146,7 @@ def test_a_definition_for_kubernetes_is_read_with_all_its_keys():
         service_account_token=True,
         pod_security=PodSecurity.RESTRICTED,
         run_as_user=1000,
+        queue="gpus",
     )
     assert definition.kubernetes.pod_security is PodSecurity.RESTRICTED
 

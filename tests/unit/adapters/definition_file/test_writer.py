@@ -115,7 +115,7 @@ ON_ACS = replace(
     kubernetes=KubernetesWorkload(
         "registry.example.com/trainer:1", vcpus=4.0, memory_mib=8192, gpu_model="T4", compute_class=ComputeClass.GPU,
         gpu_driver="535.161.08", card_memory_mib=16_384, strict=True, service_account="trainer",
-        service_account_token=True, pod_security=PodSecurity.RESTRICTED, run_as_user=1000,
+        service_account_token=True, pod_security=PodSecurity.RESTRICTED, run_as_user=1000, queue="gpus",
     ),
 )  # fmt: skip
 DEFINITIONS = {

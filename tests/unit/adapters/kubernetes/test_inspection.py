@@ -14,7 +14,8 @@ from relaunch.adapters.kubernetes.api.connection import Connection
 from relaunch.adapters.kubernetes.api.kubeconfig import read_kubeconfig
 from relaunch.adapters.kubernetes.inspection import ClusterInspection
 from relaunch.core.kubernetes.ack import GPU_COMPUTE, GPU_COUNT, GPU_MEMORY
-from relaunch.core.kubernetes.node_fit import CARD_INDEX, PodUse
+from relaunch.core.kubernetes.card_annotations import CARD_INDEX
+from relaunch.core.kubernetes.node_fit import CardUse, PodUse
 
 CHART = "ack-ai-installer"
 
@@ -44,8 +45,8 @@ def test_nodes_have_what_their_pods_leave_of_them(ack, inspection):
 
     assert first.allocatable == {GPU_COUNT: 4, GPU_MEMORY: 60, GPU_COMPUTE: 400}
     assert list(first.pods) == [
-        PodUse({GPU_MEMORY: 2, GPU_COMPUTE: 30}, (1,)),
-        PodUse({GPU_MEMORY: 4, GPU_COMPUTE: 5}, ()),
+        PodUse({GPU_MEMORY: 2, GPU_COMPUTE: 30}, {1: CardUse(2, 30)}),
+        PodUse({GPU_MEMORY: 4, GPU_COMPUTE: 5}),
     ]
     assert (second.allocatable, list(second.pods)) == ({"nvidia.com/gpu": 4}, [])
 

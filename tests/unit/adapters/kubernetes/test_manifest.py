@@ -154,6 +154,8 @@ def test_kubernetes_starts_nothing_anew_and_tells_how_a_pod_ended_that_is_gone()
     assert (spec["backoffLimit"], spec["template"]["spec"]["restartPolicy"]) == (0, "Never")
     assert [rule["action"] for rule in spec["podFailurePolicy"]["rules"]] == ["FailJob", "FailJob"]
     assert spec["podFailurePolicy"]["rules"][1]["onExitCodes"]["containerName"] == "cuda-sample"
+    # Kubernetes 1.26 has them as required in the schema of every rule.
+    assert all("onPodConditions" in rule for rule in spec["podFailurePolicy"]["rules"])
 
 
 def test_a_pod_has_the_time_to_save_and_the_environment_of_its_attempt():

@@ -164,6 +164,20 @@ def test_a_task_on_a_node_that_is_out_of_reach_is_not_over_until_the_node_is_gon
     assert kind_of(gone) is StopKind.INTERRUPTION
 
 
+def test_a_program_that_finished_is_a_success_though_its_pod_is_removed(served: ServedKubernetesCluster) -> None:
+    served.finish(NAME, 0)
+    delete(served)
+
+    task = seen(served)
+
+    assert served.cluster.state.all("pods", NAMESPACE) == []
+    assert {name: each.exit_code for name, each in task.containers.items()} == {"main": 0}
+    assert kind_of(task) is StopKind.SUCCESS
+    # What the cluster forgets after an hour can be said no more, and that the pod was taken away not either.
+    served.advance(3_700)
+    assert kind_of(seen(served)) is StopKind.INTERRUPTION
+
+
 @pytest.mark.parametrize("minor", [36])
 def test_a_task_that_ends_by_itself_tells_its_exit_code_though_its_pod_is_removed(
     served: ServedKubernetesCluster,

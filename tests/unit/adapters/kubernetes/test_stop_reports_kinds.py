@@ -101,7 +101,7 @@ def test_stops_of_a_task_that_ran(job, pods, kind, exit_code):
     assert (stop.kind, stop.exit_code) == (kind, exit_code)
 
 
-REJECTIONS = ("UnexpectedAdmissionError", "OutOfnvidia.com/gpu", "NodeAffinity")
+REJECTIONS = ("UnexpectedAdmissionError", "OutOfnvidia.com/gpu", "NodeAffinity", "TopologyAffinityError", "NodePorts")
 
 
 @pytest.mark.parametrize("state", [None, ended(137), ended(0, "Completed")], ids=["unknown", "killed", "exit 0"])

@@ -7,6 +7,7 @@ import pytest
 
 from fakes.builders import make_launch_request
 from fakes.kubernetes import FakeKubernetes
+from fakes.kubernetes_clusters import served_cluster
 from relaunch.adapters.kubernetes.api.errors import ForbiddenError
 from relaunch.adapters.kubernetes.labels import OWNER, REQUEST, STOP_REASON
 from relaunch.adapters.kubernetes.target import kubernetes_target
@@ -232,3 +233,14 @@ def test_without_events_there_is_no_warning(preemptible, kubernetes, error):
     task = preemptible.describe([NAME])[NAME]
 
     assert (task.phase, task.warned_at) == (TaskPhase.RUNNING, None)
+
+
+def test_a_task_is_seen_in_its_cluster_and_namespace_and_in_no_other():
+    with served_cluster(Target.ACK) as old, served_cluster(Target.ACK) as new:
+        old.target.launch(REQUEST_OF_JOB)
+        seen = old.target.describe([NAME])[NAME]
+
+        assert seen.cluster == old.target.identify() == old.client.identity
+        assert new.target.describe([NAME]) == {NAME: None}
+        assert new.target.identify() != old.target.identify()
+        assert old.target.identify().endswith("/training")

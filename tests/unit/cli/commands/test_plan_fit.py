@@ -8,7 +8,7 @@ import pytest
 from fakes.ack_cluster import NAMESPACE, AckCluster, serving_ack_cluster
 from fakes.cli_session import flat, invoke
 from relaunch.core.kubernetes.ack import GPU_COMPUTE, GPU_MEMORY
-from relaunch.core.kubernetes.node_fit import CARD_INDEX
+from relaunch.core.kubernetes.card_annotations import ALLOCATION
 from relaunch_local.kubernetes.role import read_role
 from relaunch_local.stack.ack_cluster import ROLE
 
@@ -33,7 +33,7 @@ def test_nodes_are_shown_in_the_order_in_which_the_pod_would_go_to_them(ack):
     for name in ("empty", "used", "full"):
         ack.add_node(name)
     ack.add_node("whole", {})
-    ack.add_pod("a", "used", {GPU_MEMORY: "4", GPU_COMPUTE: "40"}, **{CARD_INDEX: "0"})
+    ack.add_pod("a", "used", {GPU_MEMORY: "4", GPU_COMPUTE: "40"}, **{ALLOCATION: '{"0":{"0":4}}'})
     ack.add_pod("b", "full", {GPU_MEMORY: "60", GPU_COMPUTE: "400"})
 
     result, document = invoke(*ASKED, "--fit", columns=160), invoke(*ASKED, "--fit", "--json").document

@@ -163,6 +163,7 @@ def test_other_regions_have_no_shares_of_compute(region, hint):
         (WHOLE, ANY, []),
         (MEMORY, on(GpuSharing.EXCLUSIVE), ["the memory of whole GPUs cannot be asked for on ACK"]),
         (MEMORY, ANY, ["the job has 2 GiB of each GPU beside others (`gpu_sharing: cgpu`), and no share of its compute"]),
+        (MEMORY, on(GpuSharing.CORE_MEM), ["the job has 2 GiB", "`gpu_sharing: core_mem` without `compute_percent`"]),
         (MEMORY, on(GpuSharing.SHARE), ["the job has 2 GiB", "`gpu_sharing: share` keeps no limit"]),
     ],
 )  # fmt: skip

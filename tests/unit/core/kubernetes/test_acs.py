@@ -101,6 +101,14 @@ def test_a_share_is_rounded_up_to_a_whole_percent_and_said_so():
     assert asked.notices == (text,)
 
 
+@pytest.mark.parametrize(("count", "is_said"), [(1, False), (3, True), (8, False), (12, True), (16, False)])
+def test_a_number_of_gpus_that_no_partition_has_is_said(count, is_said):
+    text = f"nodes of class gpu-hpn are divided into 1, 2, 4, 8, 16 GPUs: a pod that asks for {count} may wait for ever"
+
+    assert ask_acs_gpus(GpuRequirement(count=count), RESERVED, ON_DEMAND).notices == ((text,) if is_said else ())
+    assert ask_acs_gpus(GpuRequirement(count=count), T4, ON_DEMAND).notices == ()
+
+
 @pytest.mark.parametrize("driver", ["535.161.08", "580.95.05-open", "1.5.0", "570.133.20", "525.105.17"])
 def test_drivers_of_all_makers_are_taken(driver):
     assert find_acs_problems(WHOLE, replace(T4, gpu_driver=driver)) == ()

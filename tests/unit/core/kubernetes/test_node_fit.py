@@ -3,6 +3,7 @@
 import pytest
 
 from relaunch.core.kubernetes.ack import GPU_COMPUTE, GPU_COUNT, GPU_MEMORY, SHARING
+from relaunch.core.kubernetes.card_annotations import CARD_INDEX, read_cards
 from relaunch.core.kubernetes.node_fit import GpuNode, NodeFit, PodUse, find_relabelled, predict_fit, why_not
 from relaunch.core.kubernetes.pod_gpus import WHOLE_GPUS, PodGpus
 
@@ -22,8 +23,12 @@ def node(*pods, labels=None, allocatable=None, refuses="", name="n1"):
     )
 
 
+def on(resources, *cards):
+    return PodUse(resources, read_cards({CARD_INDEX: ",".join(map(str, cards))}, resources))
+
+
 def use(memory, compute, *cards):
-    return PodUse({GPU_MEMORY: memory, GPU_COMPUTE: compute}, cards)
+    return on({GPU_MEMORY: memory, GPU_COMPUTE: compute}, *cards)
 
 
 TWO_HALVES = node(
@@ -38,7 +43,7 @@ TWO_HALVES = node(
         pytest.param(node(use(2, 30, 0)), share(15, 100), id="another card"),
         pytest.param(node(*[use(4, 30, 0)] * 2), share(4, 40), id="the same card"),
         pytest.param(node(use(15, 100)), share(15, 100), id="a pod whose card is not known"),
-        pytest.param(node(*[PodUse({}, (card,)) for card in range(4)]), share(15, 100), id="pods that ask for nothing"),
+        pytest.param(node(*[on({}, card) for card in range(4)]), share(15, 100), id="pods that ask for nothing"),
         pytest.param(node(labels={}, allocatable={WHOLE_GPUS: 2}), PodGpus({WHOLE_GPUS: 2}), id="whole GPUs"),
         pytest.param(
             node(labels={SHARING: "cgpu"}, allocatable={GPU_COUNT: 2, GPU_MEMORY: 30}),
@@ -90,7 +95,7 @@ def test_it_fits(given, asked):
         ),
         (
             node(
-                *[PodUse({GPU_MEMORY: 10}, (card,)) for card in range(3)],
+                *[on({GPU_MEMORY: 10}, card) for card in range(3)],
                 labels={SHARING: "cgpu"},
                 allocatable={GPU_COUNT: 4, GPU_MEMORY: 60},
             ),
@@ -112,7 +117,7 @@ def test_a_card_takes_twenty_pods():
 
 
 def test_a_pod_on_two_cards_has_half_of_its_memory_on_each():
-    given = node(PodUse({GPU_MEMORY: 20}, (0, 1)), labels={SHARING: "cgpu"}, allocatable={GPU_COUNT: 2, GPU_MEMORY: 30})
+    given = node(on({GPU_MEMORY: 20}, 0, 1), labels={SHARING: "cgpu"}, allocatable={GPU_COUNT: 2, GPU_MEMORY: 30})
 
     assert why_not(given, share(5)) == ""
     assert why_not(given, share(6)) == "no card has 6 GiB left: the emptiest has 5 GiB"

@@ -154,6 +154,8 @@ AGAIN = NOW + MISSING_GRACE
 ELSEWHERE = {"instance_id": None, "task_version": 9}
 TOLD_LATE = replace(seen("RUNNING"), node=make_node())
 MISSING = TaskMissing(task_id())
+GONE_ELSEWHERE = {**GONE, "cluster": "a/training"}
+MISSING_HERE = TaskMissing(task_id(), "b/training")
 
 
 def last_chance(job: Job) -> Job:
@@ -208,6 +210,8 @@ RARE = {
     "stopping-last-failure": (last_chance(SITUATIONS["sn"]), seen_stopped(1), SOON, "FAILED"),
     "stopping-timed-out": (with_attempt("sn", **OUT_OF_TIME), seen_stopped(143), SOON, "TIMED_OUT"),
     "launching-gone": (with_attempt("pl", **GONE), MISSING, AGAIN, "WAITING"),
+    "launching-gone-elsewhere": (with_attempt("pl", **GONE_ELSEWHERE), MISSING_HERE, AGAIN, "STOPPING"),
+    "running-gone-elsewhere": (with_attempt("ru", **GONE_ELSEWHERE), MISSING_HERE, AGAIN, "STOPPING"),
     "launching-gone-too-late": (with_attempt("pl", **GONE_TOO_LATE), MISSING, PAST_DEADLINE, "TIMED_OUT"),
     "launching-gone-worn-out": (worn_out(with_attempt("pl", **GONE)), MISSING, AGAIN, "FAILED"),
     "launching-told": (with_attempt("pl", **ELSEWHERE), TOLD_LATE, SOON, "LAUNCHING"),

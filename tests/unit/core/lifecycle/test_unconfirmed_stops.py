@@ -17,8 +17,9 @@ from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.events import HostWarned, TaskGivenUp, TaskMissing, TimePassed
 from relaunch.core.lifecycle.explanation import explain
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum, decision_metrics
+from relaunch.core.lifecycle.running import MISSING_GRACE
 from relaunch.core.lifecycle.table import decide
-from relaunch.core.lifecycle.unconfirmed_stops import why_not_given_up
+from relaunch.core.lifecycle.unconfirmed_stops import ELSEWHERE, describe_unconfirmed, why_not_given_up
 
 MINUTE = timedelta(minutes=1)
 A_DAY = 24 * 60 + 2
@@ -267,3 +268,21 @@ def test_a_pod_that_is_given_up_lets_its_job_go_on_or_end(kind, cancel, state, s
 def test_nothing_else_is_given_up(job, minutes, why):
     assert why_not_given_up(job, NOW + minutes * MINUTE).startswith(why)
     assert give_up(job, minutes).is_ignored
+
+
+def test_a_pod_that_was_seen_in_another_cluster_is_stopped_and_never_lost():
+    seen_there = make_running_job(attempt=make_running_attempt(cluster="a/training"))
+    seen_there = replace(seen_there, definition=make_definition(target=Target.ACK))
+    missing = TaskMissing(seen_there.current_attempt.task_id or "", "b/training")
+
+    early = decide(seen_there, missing, NOW, StackLimits()).job
+    late = decide(early, missing, NOW + MISSING_GRACE, StackLimits()).job
+    again = decide(late, missing, NOW + 3 * MISSING_GRACE, StackLimits())
+
+    assert early.state is JobState.RUNNING
+    assert (late.state, late.reason) == (JobState.STOPPING, ELSEWHERE)
+    assert again.is_ignored
+    # A target that does not say what it is has lost the task.
+    unsaid = TaskMissing(missing.task_id)
+    assert decide(early, unsaid, NOW + MISSING_GRACE, StackLimits()).job.state is JobState.WAITING
+    assert f"or delete the Job {missing.task_id}" in describe_unconfirmed(late, NOW + timedelta(hours=1))[1]

@@ -313,7 +313,8 @@ def test_ack_refuses_compute_on_several_cards_and_splits_memory_among_them(make_
         world.cluster.create_job(NAMESPACE, both)
     world.cluster.create_job(NAMESPACE, memory)
 
-    assert world.pod["metadata"]["annotations"]["ALIYUN_COM_GPU_MEM_IDX"] == "0,1"
+    written = world.pod["metadata"]["annotations"]["scheduler.framework.gpushare.allocation"]
+    assert written == '{"0": {"0": 4, "1": 4}}'
 
 
 def test_an_image_that_does_not_exist_keeps_the_pod_waiting(world) -> None:
@@ -361,3 +362,19 @@ def test_the_pods_of_a_removed_node_are_collected(world) -> None:
 
     assert world.pods() == []
     assert world.conditions()[-1] == ("Failed", "BackoffLimitExceeded")
+
+
+def test_the_scheduler_of_ack_pro_writes_other_annotations_than_the_open_one(make_world) -> None:
+    world = make_world(is_ack=True)
+    for number in range(4):
+        world.create(f"share-{number}")
+
+    written = [each["metadata"]["annotations"] for each in world.pods()]
+    assert [each["scheduler.framework.gpushare.allocation"] for each in written] == ['{"0": {"0": 2}}'] * 3 + [
+        '{"0": {"1": 2}}'
+    ]
+    assert {each["gpushare.alibabacloud.com/core-percentage"] for each in written} == {
+        '{"0": {"0": 30}}',
+        '{"0": {"1": 30}}',
+    }
+    assert not any("ALIYUN_COM_GPU_MEM_IDX" in each for each in written)

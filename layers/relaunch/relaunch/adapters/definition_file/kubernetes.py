@@ -175,6 +175,8 @@ class KubernetesModel(StrictModel):
     """Pod Security Standard that the pod passes; restricted needs another user than root."""
     run_as_user: int | None = Field(default=None, ge=1, le=MAX_USER_ID)
     """ID of the user that the pod's processes have; that of the image when left out."""
+    queue: LabelValue = ""
+    """Queue that lets the job start: a LocalQueue of Kueue; also where ack-kube-queue starts what is suspended."""
     labels: dict[LabelKey, LabelValue] = Field(default_factory=dict)
     """Labels for the Job and its pod, beside Relaunch's own."""
     annotations: Annotations = Field(default_factory=dict, min_length=1)

@@ -12,7 +12,8 @@ from urllib.parse import quote
 
 from relaunch.adapters.kubernetes.api.client import KubernetesClient
 from relaunch.adapters.kubernetes.api.models import Node, Pod, RawObject
-from relaunch.core.kubernetes.node_fit import CARD_INDEX, GpuNode, NodeTaint, PodUse
+from relaunch.core.kubernetes.card_annotations import read_cards
+from relaunch.core.kubernetes.node_fit import GpuNode, NodeTaint, PodUse
 from relaunch.core.kubernetes.role_rules import Rule
 
 SYSTEM_NAMESPACE = "kube-system"
@@ -114,8 +115,7 @@ def _use(pod: Pod) -> PodUse:
     for container in pod.spec.containers:
         for name, count in _counts({**container.resources.requests, **container.resources.limits}).items():
             resources[name] += count
-    cards = pod.metadata.annotations.get(CARD_INDEX, "")
-    return PodUse(dict(resources), tuple(int(each) for each in cards.split(",") if each.strip().isdecimal()))
+    return PodUse(dict(resources), read_cards(pod.metadata.annotations, resources))
 
 
 def _node(node: Node, pods: Sequence[PodUse]) -> GpuNode:

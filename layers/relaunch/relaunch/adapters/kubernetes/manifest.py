@@ -23,7 +23,7 @@ from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.kubernetes.acs import ask_storage
 from relaunch.core.kubernetes.pod_fragment import find_fragment_problems
 from relaunch.core.kubernetes.pod_gpus import PodGpus
-from relaunch.core.kubernetes.rules import MAIN_CONTAINER, ask_gpus, purchase_options
+from relaunch.core.kubernetes.rules import MAIN_CONTAINER, QUEUE_LABEL, ask_gpus, purchase_options
 from relaunch.core.launches.launch import LaunchRequest
 from relaunch.core.offerings.offering import OfferingKey
 from relaunch.core.revisions.revision import STOP_TIMEOUT_SECONDS
@@ -32,9 +32,9 @@ from relaunch.ports import PermanentError
 # Relaunch itself relaunches a job, as a new Job: a pod that Kubernetes started anew would be a second task of the
 # attempt. Servers before 1.26 drop the policy, without which the end of a pod that is gone is not known.
 _DISRUPTION_RULE = {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
-# Relaunch reads how a task ended within minutes; its logs are for people. Servers before 1.21 drop the field and keep
-# the Jobs.
-_KEPT_SECONDS = 7 * 24 * 3600
+# Relaunch reads how a task ended within minutes; its logs are for people, also after a weekend. A quota of Jobs counts
+# those that have finished. Servers before 1.21 drop the field and keep the Jobs.
+_KEPT_SECONDS = 3 * 24 * 3600
 
 
 def manifest_builder(target: Target, stack: str) -> Callable[[LaunchRequest], dict[str, Any]]:
@@ -90,11 +90,13 @@ def build_job(request: LaunchRequest, target: Target, stack: str) -> dict[str, A
         "spec": _pod_spec(request, workload, gpus, target),
     }
     name = task_name(request.attempt, request.placement_number)
+    queue = {QUEUE_LABEL: workload.queue} if workload.queue else {}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": name, "labels": labels, "annotations": annotations},
+        "metadata": {"name": name, "labels": {**labels, **queue}, "annotations": annotations},
         "spec": {
+            **({"suspend": True} if queue else {}),
             "parallelism": 1,
             "completions": 1,
             "backoffLimit": 0,
@@ -108,7 +110,8 @@ def build_job(request: LaunchRequest, target: Target, stack: str) -> dict[str, A
 def _exit_code_rule(container: str) -> dict[str, Any]:
     """Return the rule that makes the Job tell the exit code of its container, which outlives its pod."""
     codes = {"containerName": container, "operator": "NotIn", "values": [0]}
-    return {"action": "FailJob", "onExitCodes": codes}
+    # Without it clients that check the schema of 1.26, where it was required, refuse the manifest.
+    return {"action": "FailJob", "onExitCodes": codes, "onPodConditions": []}
 
 
 def _pod_spec(request: LaunchRequest, workload: KubernetesWorkload, gpus: PodGpus, target: Target) -> dict[str, Any]:

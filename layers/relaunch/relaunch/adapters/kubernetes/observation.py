@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from relaunch.adapters.kubernetes.api.models import Condition, ContainerStatus, Job, Metadata, Node, Pod
 from relaunch.adapters.kubernetes.image_ids import pullable_image
 from relaunch.adapters.kubernetes.labels import STOP_REASON, TASK, owner_of
+from relaunch.adapters.kubernetes.queues import is_held_back, is_withdrawn, queue_words
 from relaunch.adapters.kubernetes.stop_reports import (
     DISRUPTION_TARGET,
     containers_without_pod,
@@ -49,12 +50,20 @@ _ZONE = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
 
 
 def observe_task(
-    job: Job | None, pods: Sequence[Pod], warned_at: datetime | None = None, refusal: StopReport | None = None
+    job: Job | None,
+    pods: Sequence[Pod],
+    warned_at: datetime | None = None,
+    refusal: StopReport | None = None,
+    *,
+    has_finished: bool = False,
+    queue: str = "",
 ) -> TaskObservation:
     """Return the state of a task by its Job, None if it is deleted, and its pods; one of them is there.
 
     `warned_at` is when an event announced that its capacity is taken away; a condition of the pod may say so too.
-    `refusal` is why the Job could not make a pod, by an event; it counts as long as there is none.
+    `refusal` is why the Job could not make a pod, by an event; it counts as long as there is none. `has_finished`: its
+    program had ended by itself before its pod was removed, by events too. `queue` are the words of the queue for a Job
+    that is suspended.
 
     The pods must have been read after the Job: a Job that has finished makes no pod any more, so that without a live
     one then the task has stopped.
@@ -66,6 +75,7 @@ def observe_task(
     statuses = pod.status.container_statuses if pod else ()
     started_at = min(filter(None, map(_started_at, statuses)), default=None)
     without_instance = _without_instance(pod)
+    is_suspended = job is not None and is_held_back(job)
     refused = refusal if refusal is not None and phase is TaskPhase.PENDING and pod is None else StopReport()
     if without_instance is not None and without_instance.reason in _OUT_OF_STOCK:
         said = _join(without_instance.reason, without_instance.message)
@@ -77,15 +87,16 @@ def observe_task(
         version=(_PHASES.index(phase) + 1) * _VERSIONS_PER_PHASE + _resource_version(job, *pods),
         status=_status(job, pod, phase),
         stop_code=_stop_code(job) if phase.is_ending else "",
-        report=report_of_task(job, pod) if phase.is_ending else refused,
-        containers=_containers(job, pod),
+        report=report_of_task(job, pod, has_finished=has_finished) if phase.is_ending else refused,
+        containers=_containers(job, pod, has_finished=has_finished),
         node=(pod.spec.node_name or None) if pod and without_instance is None else None,
         created_at=metadata.creation_timestamp,
         started_at=started_at,
         stopped_at=_stopped_at(job, statuses) if phase is TaskPhase.STOPPED else None,
-        waiting_for=explain_wait(pod) or refused.text,
+        waiting_for=explain_wait(pod) or (queue_words(job, queue) if job and is_suspended else refused.text),
         warned_at=warned_at or _taken_away_at(job, pod),
-        may_have_run=phase is TaskPhase.STOPPED and started_at is None and _may_have_run(pod),
+        may_have_run=phase is TaskPhase.STOPPED and started_at is None and not is_suspended and _may_have_run(pod),
+        is_suspended=is_suspended and pod is None,
     )
 
 
@@ -100,6 +111,9 @@ def phase_of(job: Job | None, pods: Iterable[Pod], pod: Pod | None) -> TaskPhase
     live = any(each.status.phase not in _TERMINAL for each in pods)
     if job is None or find_condition(job.status.conditions, *_FINISHED):
         return TaskPhase.STOPPING if live else TaskPhase.STOPPED
+    if is_held_back(job) and (pod is not None or is_withdrawn(job)):
+        # What a queue holds back may go on, unless it is withdrawn.
+        return TaskPhase.STOPPING if live or not is_withdrawn(job) else TaskPhase.STOPPED
     # Its containers have ended, and a Job with a `backoffLimit` of 0 makes no other pod.
     if pod is not None and not live:
         return TaskPhase.STOPPED
@@ -182,7 +196,9 @@ def _resource_version(*objects: Job | Pod | None) -> int:
     return min(known, _VERSIONS_PER_PHASE - 1)
 
 
-def _containers(job: Job | None, pod: Pod | None) -> Mapping[str, ContainerObservation]:
+def _containers(job: Job | None, pod: Pod | None, *, has_finished: bool) -> Mapping[str, ContainerObservation]:
+    if job is not None and has_finished:
+        return {each.name: ContainerObservation(0) for each in job.spec.template.spec.containers}
     if job is not None and pod is not None and is_rejected(pod) and find_condition(job.status.conditions, "Complete"):
         # All of them had ended with 0, whatever the kubelet makes of them after its restart.
         return {each.name: ContainerObservation(0) for each in pod.spec.containers}
@@ -210,7 +226,8 @@ def _status(job: Job | None, pod: Pod | None, phase: TaskPhase) -> str:
     """Return the words of `kubectl get`: those of the pod while there is one, else those of the Job."""
     if pod is None:
         finished = find_condition(job.status.conditions, *_FINISHED) if job else None
-        return finished.type if finished else "Pending"
+        unfinished = "Suspended" if job and job.spec.suspend else "Pending"
+        return finished.type if finished else unfinished
     return "Terminating" if phase is TaskPhase.STOPPING else pod.status.reason or pod.status.phase
 
 

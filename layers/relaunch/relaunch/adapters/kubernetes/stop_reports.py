@@ -15,6 +15,7 @@ from relaunch.core.lifecycle.stop_reason import EXIT_SIGKILL, EXIT_SIGTERM
 
 POD_DELETED = "its pod was deleted"
 JOB_DELETED = "its Job was deleted"
+SUSPENDED = "its Job was suspended"
 _DEADLINE_EXCEEDED = "DeadlineExceeded"
 _BY_POLICY = "PodFailurePolicy"
 # The message of the Job controller for `onExitCodes`, since Kubernetes 1.26.
@@ -42,9 +43,13 @@ _POD_REASONS = {
     # Preemptible capacity of ECI ("Create a preemptible instance").
     "BidFailed": ReportedCause.INTERRUPTED,
 }
-# The kubelet rejects a pod that does not fit: OutOfcpu, OutOfmemory, OutOfnvidia.com/gpu. After a restart of the node
-# or of the kubelet it decides anew on those that ran there, and on those that had succeeded.
-_REJECTED = re.compile(r"OutOf.+|UnexpectedAdmissionError|NodeAffinity")
+# The kubelet rejects a pod that does not fit: OutOfcpu, OutOfmemory, OutOfnvidia.com/gpu, by what the scheduler asks
+# too (lifecycle/predicate.go), or by the topology of the node (cm/topologymanager, cm/cpumanager). After a restart of the
+# node or of the kubelet it decides again on those that ran there, and on those that had succeeded.
+_REJECTED = re.compile(
+    r"OutOf.+|UnexpectedAdmissionError|InvalidNodeInfo|TopologyAffinityError|SMTAlignmentError|"
+    r"Node(?:Affinity|Name|Ports|Unschedulable)|TaintToleration"
+)
 # A pod that uses more than its own limits is evicted too, and would be anywhere.
 _BEYOND_OWN_LIMIT = re.compile(r"(?i)\bexceed(s|ed)? (its|the)\b.*\b(limit|request)")
 
@@ -69,10 +74,14 @@ _NOWHERE = re.compile(
 )
 _START_ERRORS = frozenset({ReportedCause.START_ERROR, ReportedCause.IMAGE})
 _UNREMARKABLE = frozenset({"Completed", "Error"})
+_ENDED = StopReport(causes=frozenset({ReportedCause.ENDED}))
 
 
-def report_of_task(job: Job | None, pod: Pod | None) -> StopReport:
-    """Return what a Job that ends or has ended, and its pod, report."""
+def report_of_task(job: Job | None, pod: Pod | None, *, has_finished: bool = False) -> StopReport:
+    """Return what a Job that ends or has ended, and its pod, report.
+
+    `has_finished`: its program had ended by itself before its pod was removed.
+    """
     if job is None:
         return _report_without_job(pod)
     called = job.metadata.annotations.get(STOP_REASON)
@@ -80,13 +89,14 @@ def report_of_task(job: Job | None, pod: Pod | None) -> StopReport:
     is_complete = find_condition(job.status.conditions, "Complete") is not None
     if not is_complete and called is not None and (failed is None or failed.reason == _DEADLINE_EXCEEDED):
         return StopReport(called, frozenset({ReportedCause.STOP_CALLED}))
-    if failed is not None and failed.reason == _DEADLINE_EXCEEDED:
-        return StopReport(failed.message, frozenset({ReportedCause.STOP_CALLED}))
+    if failed is not None and (job.spec.suspend or failed.reason == _DEADLINE_EXCEEDED):
+        # The pod that a queue takes away may fail before it is gone.
+        cause = ReportedCause.INTERRUPTED if job.spec.suspend else ReportedCause.STOP_CALLED
+        return StopReport(SUSPENDED if job.spec.suspend else failed.message, frozenset({cause}))
     if pod is None:
-        return _report_without_pod(job, failed)
+        return _ENDED if has_finished else _report_without_pod(job, failed)
     # A Job that is complete had succeeded before its node was restarted.
-    has_succeeded = is_complete and is_rejected(pod)
-    report = StopReport(causes=frozenset({ReportedCause.ENDED})) if has_succeeded else report_of_pod(pod)
+    report = _ENDED if is_complete and is_rejected(pod) else report_of_pod(pod)
     if job.metadata.deletion_timestamp is not None:
         return StopReport(JOB_DELETED, report.causes | {ReportedCause.STOP_CALLED})
     return report

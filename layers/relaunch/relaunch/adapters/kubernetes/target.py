@@ -3,12 +3,13 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
 from typing import Any, Protocol
 
 from relaunch.adapters.kubernetes.api.errors import AlreadyExistsError, NotFoundError
-from relaunch.adapters.kubernetes.api.models import Event, Job, Node, Pod
+from relaunch.adapters.kubernetes.api.models import Event, Job, Node, Pod, ServerVersion
 from relaunch.adapters.kubernetes.labels import (
     REQUEST,
     STOP_REASON,
@@ -28,7 +29,9 @@ from relaunch.adapters.kubernetes.observation import (
     observe_node,
     observe_task,
 )
+from relaunch.adapters.kubernetes.own_ends import COMPLETED, KILLING, find_finished, lacks_end
 from relaunch.adapters.kubernetes.pod_refusals import FAILED_CREATE, report_refusal
+from relaunch.adapters.kubernetes.queues import KNOWS_SUSPEND, QUEUE_PENDING, find_queue_words, is_held_back
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.kubernetes.acs import BEST_EFFORT, COMPUTE_QOS
@@ -59,6 +62,11 @@ ManifestBuilder = Callable[[LaunchRequest], Mapping[str, Any]]
 class Cluster(Protocol):
     """What is asked of the Kubernetes API; see `api.client`, whose errors these are."""
 
+    @property
+    def identity(self) -> str: ...
+
+    def version(self) -> ServerVersion: ...
+
     def create_job(self, manifest: Mapping[str, Any]) -> Job: ...
 
     def get_job(self, name: str) -> Job | None: ...
@@ -87,6 +95,9 @@ class KubernetesTarget:
         self._stack = stack
         self._build_manifest = build_manifest
 
+    def identify(self) -> str:
+        return self._cluster.identity
+
     def launch(self, request: LaunchRequest) -> LaunchOutcome:
         manifest = self._build_manifest(request)
         if violations := check_limits(manifest):
@@ -94,12 +105,27 @@ class KubernetesTarget:
         name = task_name(request.attempt, request.placement_number)
         request_hash = hash_of(manifest)
         try:
+            if manifest["spec"].get("suspend"):
+                self._check_suspend()
             self._cluster.create_job(with_hash(manifest, request_hash))
         except AlreadyExistsError:
             return self._outcome_of_existing(name, request_hash)
         except PortError as error:
             return outcome_of_error(error)
         return TaskPlaced(name)
+
+    def _check_suspend(self) -> None:
+        """Check that the cluster holds Jobs back: one that does not would run the job past its queue.
+
+        Raises:
+            PermanentError: it does not.
+        """
+        version = self._cluster.version()
+        if version.minor < KNOWS_SUSPEND:
+            raise PermanentError(
+                f"`kubernetes.queue` needs Kubernetes 1.{KNOWS_SUSPEND}, which suspends Jobs: the cluster has "
+                f"{version.git_version}, on which the job would run past its queue"
+            )
 
     def _outcome_of_existing(self, name: str, request_hash: str) -> LaunchOutcome:
         try:
@@ -120,7 +146,11 @@ class KubernetesTarget:
         is_set = job.spec.active_deadline_seconds == _DEADLINE_SECONDS
         deadline = _OTHER_DEADLINE_SECONDS if is_set else _DEADLINE_SECONDS
         annotations = {STOP_REASON: job.metadata.annotations.get(STOP_REASON, reason)}
-        patch = {"metadata": {"annotations": annotations}, "spec": {"activeDeadlineSeconds": deadline}}
+        spec = {"activeDeadlineSeconds": deadline}
+        if is_held_back(job):
+            # The deadline counts from when a queue lets it go on: then without a pod, which needs no quota.
+            spec["parallelism"] = 0
+        patch = {"metadata": {"annotations": annotations}, "spec": spec}
         try:
             self._cluster.patch_job(task_id, patch)
         except NotFoundError:
@@ -204,18 +234,46 @@ class KubernetesTarget:
         pods_of = _by_task(pods)
         known = {job.metadata.name: job for job in jobs}
         warned = self._find_warnings(pods)
-        refused = self._find_refusals([job for name, job in known.items() if name not in pods_of])
-        names = dict.fromkeys((*known, *pods_of))
-        return [
-            observe_task(known.get(name), pods_of.get(name, ()), warned.get(name), refused.get(name)) for name in names
-        ]
+        without_pod = [job for name, job in known.items() if name not in pods_of]
+        refused = self._find_refusals(without_pod)
+        finished = self._find_finished(without_pod)
+        queues = self._find_queue_words(without_pod)
+        observed = (
+            observe_task(
+                known.get(name),
+                pods_of.get(name, ()),
+                warned.get(name),
+                refused.get(name),
+                has_finished=name in finished,
+                queue=queues.get(name, ""),
+            )
+            for name in dict.fromkeys((*known, *pods_of))
+        )
+        return [replace(each, cluster=self.identify()) for each in observed]
+
+    def _find_finished(self, jobs: Iterable[Job]) -> frozenset[str]:
+        """Return the names of the complete Jobs whose programs had ended before their pods were removed.
+
+        Raises:
+            TransientError: events cannot be read now: the Job, which is kept, is looked at again soon.
+        """
+        asked = [job for job in jobs if lacks_end(job)]
+        if not asked:
+            return frozenset()
+        try:
+            # The end of a Job is read first: what led to it is older.
+            completed = self._cluster.list_events(reason=COMPLETED)
+            return find_finished(asked, completed, self._cluster.list_events(reason=KILLING))
+        except PermanentError:
+            return frozenset()
 
     def _find_refusals(self, jobs: Iterable[Job]) -> Mapping[str, StopReport]:
         """Return the latest words of the events that say why Jobs have no pod, by the names of the Jobs.
 
         Those that cannot be read are not waited for: the task is looked at again soon.
         """
-        names = {job.metadata.uid: job.metadata.name for job in jobs if not is_stop_called(job)}
+        asked = (job for job in jobs if not is_stop_called(job) and not is_held_back(job))
+        names = {job.metadata.uid: job.metadata.name for job in asked}
         if not names:
             return {}
         try:
@@ -224,6 +282,16 @@ class KubernetesTarget:
             return {}
         uids = [(each.involved_object.uid, each.message) for each in events if each.involved_object.uid in names]
         return {names[uid]: report_refusal(names[uid], message) for uid, message in uids}
+
+    def _find_queue_words(self, jobs: Iterable[Job]) -> Mapping[str, str]:
+        """Return the words of a queue for the Jobs that it holds back, by their names; none if it cannot be read."""
+        suspended = [job for job in jobs if is_held_back(job)]
+        if not suspended:
+            return {}
+        try:
+            return find_queue_words(suspended, self._cluster.list_events(reason=QUEUE_PENDING))
+        except PortError:
+            return {}
 
     def _find_warnings(self, pods: Iterable[Pod]) -> Mapping[str, datetime]:
         """Return the tasks on preemptible capacity that is going to be taken away, with when that was announced.

@@ -94,6 +94,7 @@ class KubernetesWorkload:
     `disk_mib` is what the pod may write beside its volumes, on ACS with its image; None asks for none. `secrets` are
     variables of the container by name. `annotations` are those of the Job and its pod. `pod` is part of a pod template,
     `metadata` and `spec` as in the API, merged into the one that Relaunch writes (core.kubernetes.pod_fragment).
+    `queue` names the queue that lets the Job start, which is created suspended; empty for none.
 
     For ACK only: `gpu_sharing` None follows from the accelerator, `gpu_placement` None is any. For ACS only:
     `compute_class` None is `gpu`; `gpu_driver` empty is the default of ACS or of the cluster, and `strict` refuses one
@@ -129,3 +130,4 @@ class KubernetesWorkload:
     scheduler_name: str = ""
     annotations: Mapping[str, str] = field(default_factory=dict)
     pod: Mapping[str, object] = field(default_factory=dict)
+    queue: str = ""

@@ -220,6 +220,10 @@ class Attempt:
     """When its containers had ended, if the target says so; its task is seen as stopped up to minutes later."""
     intent: StopIntent | None = None
     stop: Stop | None = None
+    suspended_since: datetime | None = None
+    """Since when a queue of the cluster is known to hold its task back, which has never started; None if none does."""
+    cluster: str = ""
+    """What identifies the cluster that its task was seen in; empty where the names of tasks do (TaskTarget)."""
 
     @property
     def task_id(self) -> str | None:

@@ -130,6 +130,11 @@ def _share_notices(gpu: GpuRequirement, sharing: GpuSharing, memory_gib: int) ->
             f"the job has {memory_gib} GiB of each GPU beside others (`gpu_sharing: {sharing}`), and no share of its "
             "compute: for whole GPUs set `gpu_sharing` to exclusive"
         )
+    if sharing is GpuSharing.CORE_MEM and gpu.compute_percent is None:
+        notices.append(
+            "`gpu_sharing: core_mem` without `compute_percent`: a node that runs jobs with shares of compute never "
+            "runs this one beside them, so that it may wait for ever; leave `gpu_sharing` out for nodes of mode cgpu"
+        )
     if sharing is GpuSharing.SHARE:
         notices.append("`gpu_sharing: share` keeps no limit: a neighbour can take the memory that this job asks for")
     return tuple(notices)

@@ -27,6 +27,8 @@ BEST_EFFORT = "best-effort"
 
 _MIB_PER_GIB = 1024
 _FREE_DISK_GIB = 30
+# The GPUs of a partition of a node, up to its own number ("GPU-HPN topology-aware scheduling", ACS).
+_PARTITIONS = (1, 2, 4, 8, 16)
 # NVIDIA's (535.161.08, 580.95.05-open), and those of other makers (1.5.0).
 _DRIVER = re.compile(r"[0-9]+(?:\.[0-9]+){1,3}(?:-[a-z]+)?")
 
@@ -109,7 +111,15 @@ def ask_acs_gpus(gpu: GpuRequirement, workload: KubernetesWorkload, purchase: Pu
         return _ask_share(gpu, workload, labels, selector)
     if workload.gpu_driver:
         labels[GPU_DRIVER] = workload.gpu_driver
-    return PodGpus({WHOLE_GPUS: gpu.count}, labels, selector, has_requests=True)
+    notices = _partition_notices(gpu) if kind is ComputeClass.GPU_HPN else ()
+    return PodGpus({WHOLE_GPUS: gpu.count}, labels, selector, has_requests=True, notices=notices)
+
+
+def _partition_notices(gpu: GpuRequirement) -> tuple[str, ...]:
+    if gpu.count in _PARTITIONS:
+        return ()
+    sizes = ", ".join(map(str, _PARTITIONS))
+    return (f"nodes of class gpu-hpn are divided into {sizes} GPUs: a pod that asks for {gpu.count} may wait for ever",)
 
 
 def _ask_share(

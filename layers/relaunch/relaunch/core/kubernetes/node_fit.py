@@ -1,7 +1,6 @@
 """Whether a pod's GPUs fit on a node now, as far as nodes and their pods tell.
 
-Sources: "Configure shared GPU scheduling with computing power allocation" and "Install and use ack-ai-installer" (ACK);
-the annotations of pods are those of AliyunContainerService/gpushare-scheduler-extender, pkg/utils/const.go.
+Sources: "Configure shared GPU scheduling with computing power allocation" and "Install and use ack-ai-installer" (ACK).
 """
 
 from collections import Counter
@@ -13,8 +12,6 @@ from relaunch.core.kubernetes.ack import GPU_COMPUTE, GPU_COUNT, GPU_MEMORY, SHA
 from relaunch.core.kubernetes.pod_gpus import PodGpus
 from relaunch.core.records import dataclass
 
-CARD_INDEX = "ALIYUN_COM_GPU_MEM_IDX"
-"""The annotation of a pod with the number of its card; several are separated by commas."""
 RELABELLED = (
     "its label was set on a node that was in the cluster already: remove the node and add it to a labelled pool"
 )
@@ -26,11 +23,19 @@ _WHOLE_CARD_PERCENT = 100
 
 
 @dataclass(frozen=True, slots=True)
+class CardUse:
+    """What a pod has of a card: memory in GiB, and compute in percent."""
+
+    memory_gib: int
+    compute_percent: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class PodUse:
-    """What a pod that is not over has of a node: its resources, and the cards that its share is on, if it is known."""
+    """What a pod that is not over has of a node: its resources, and of which cards its share is, if it is known."""
 
     resources: Mapping[str, int]
-    cards: tuple[int, ...] = ()
+    cards: Mapping[int, CardUse] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +190,9 @@ def _free_cards(node: GpuNode, cards: int) -> list[tuple[int, int, int]]:
     compute = Counter[int]()
     pods = Counter[int]()
     for pod in node.pods:
-        for card in pod.cards:
-            memory[card] += pod.resources.get(GPU_MEMORY, 0) // len(pod.cards)
-            compute[card] += pod.resources.get(GPU_COMPUTE, 0)
+        for card, use in pod.cards.items():
+            memory[card] += use.memory_gib
+            compute[card] += use.compute_percent
             pods[card] += 1
     size = node.allocatable[GPU_MEMORY] // cards
     return [

@@ -27,6 +27,8 @@ from relaunch.core.selection.gpu_share import check_requirement
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.selection import RejectedOffering, Selection
 
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+"""The label in which Kueue reads the queue of a Job."""
 MAIN_CONTAINER = "main"
 """The name of the container if the definition gives none."""
 
@@ -101,6 +103,9 @@ def _unknown_wishes(
 def _name_problems(definition: JobDefinition, workload: KubernetesWorkload) -> tuple[Problem, ...]:
     taken = sorted(workload.labels.keys() & (ack.OWN_LABELS | acs.OWN_LABELS))
     problems = [of_workload("labels", f"`{key}` is taken: Relaunch sets it") for key in taken]
+    named = workload.labels.get(QUEUE_LABEL, workload.queue)
+    if workload.queue and named != workload.queue:
+        problems.append(of_workload("labels", f"`{QUEUE_LABEL}` is `queue`: leave it out"))
     if workload.service_account_token and not workload.service_account:
         text = "`service_account_token` is the token of a service account: name it in `service_account`"
         problems.append(of_workload("service_account_token", text))

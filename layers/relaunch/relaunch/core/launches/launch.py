@@ -259,7 +259,8 @@ class TaskObservation:
     for people. `containers` are by name; `containers_ended_at` may be minutes before `stopped_at`, None if the target
     does not tell it. `waiting_for` is why it does not run yet, as the target says it. `warned_at` is when the target
     announced that it takes the capacity of the task away; None if it did not, or such warnings come otherwise.
-    `may_have_run`: it has stopped, and the target tells neither when it started nor that it did not.
+    `may_have_run`: it has stopped, and the target tells neither when it started nor that it did not. `cluster` is where
+    it was seen (TaskTarget.identify). `is_suspended`: a queue of the target holds it back, before or after its start.
     """
 
     task_id: str
@@ -281,6 +282,8 @@ class TaskObservation:
     waiting_for: str = ""
     warned_at: datetime | None = None
     may_have_run: bool = False
+    cluster: str = ""
+    is_suspended: bool = False
 
 
 @dataclass(frozen=True, slots=True)

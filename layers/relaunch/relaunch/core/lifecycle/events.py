@@ -247,9 +247,13 @@ class TaskSeen:
 
 @dataclass(frozen=True, slots=True)
 class TaskMissing:
-    """The target does not know the task: it stopped more than an hour ago, or is not visible yet."""
+    """The target does not know the task: it stopped more than an hour ago, or is not visible yet.
+
+    `cluster` is what was asked (TaskTarget.identify).
+    """
 
     task_id: str
+    cluster: str = ""
 
 
 @dataclass(frozen=True, slots=True)

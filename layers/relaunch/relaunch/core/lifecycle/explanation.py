@@ -9,6 +9,7 @@ from relaunch.core.jobs.attempt import Handover, IntentKind, PlacementState, Sto
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.progress import describe_lack_of_progress
 from relaunch.core.jobs.state import JobState
+from relaunch.core.lifecycle.long_waits import describe_bound
 from relaunch.core.lifecycle.market_choice import describe_run_on_spot, is_in_market
 from relaunch.core.lifecycle.moves import may_move
 from relaunch.core.lifecycle.refusal_waits import what_lets_pods_in
@@ -53,13 +54,13 @@ def _explain_open(job: Job, now: datetime) -> Explanation:
     if job.state is JobState.WAITING:
         return explain_waiting(job, now)
     if job.state is JobState.LAUNCHING:
-        return _explain_launching(job)
+        return _explain_launching(job, now)
     if job.state is JobState.RUNNING:
         return _explain_running(job, now)
     return replace(_explain_stopping(job), advice=describe_unconfirmed(job, now))
 
 
-def _explain_launching(job: Job) -> Explanation:
+def _explain_launching(job: Job, now: datetime) -> Explanation:
     attempt = job.current_attempt
     chosen = attempt.placement
     if job.cancel_requested:
@@ -73,7 +74,7 @@ def _explain_launching(job: Job) -> Explanation:
     status = f" (the cluster says {attempt.task_status})" if attempt.task_status else ""
     start = f"its task to start on {chosen.offering}{status}{why_there(job)}"
     if job.definition.target.capabilities.runs_pods:
-        return _explain_pod(job, start)
+        return _explain_pod(job, start, now)
     return Explanation(
         start,
         chosen.requested_at,
@@ -107,7 +108,7 @@ def _explain_handover(job: Job, handover: Handover, now: datetime) -> Explanatio
     )
 
 
-def _explain_pod(job: Job, start: str) -> Explanation:
+def _explain_pod(job: Job, start: str, now: datetime) -> Explanation:
     """Explain what a pod waits for, in the words of the scheduler or the kubelet where they said some."""
     why = f": {job.reason}" if job.reason else ""
     requested_at = job.current_attempt.placement.requested_at
@@ -115,6 +116,10 @@ def _explain_pod(job: Job, start: str) -> Explanation:
         leaves_at = refused_since + REFUSED_FOR
         next_step = f"refused until {leaves_at:%H:%M} UTC, it leaves its slot to others and is launched again later"
         return Explanation(f"{start}{why}", requested_at, next_step, job.wake_at, what_lets_pods_in(job.reason))
+    if (since := job.current_attempt.suspended_since) is not None:
+        return Explanation(
+            f"its place in a queue of the cluster{why}", since, f"the queue lets it start{describe_bound(job, now)}"
+        )
     advice = (
         ()
         if job.current_attempt.node

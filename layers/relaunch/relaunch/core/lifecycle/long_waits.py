@@ -3,6 +3,7 @@
 job waits
   ├─ for a slot or the stack's limit on machines: behind jobs of the stack's own, as long as those run
   │    └─ for QUEUE_LIMIT in all ──▶ FAILED
+  ├─ in a queue of its cluster, with a task that is suspended ──▶ the same
   ├─ for its budget, which has room again when a month begins, for BUDGET_LIMIT ──▶ FAILED
   └─ for a machine: its capacity, price, market, start
        ├─ for its first one, which must be reserved, for RESERVATION_LIMIT ──▶ FAILED
@@ -68,6 +69,9 @@ def wait_of(job: Job, now: datetime) -> LongWait | None:
     reason = job.waiting.reason if job.waiting is not None else None
     if job.definition.deadline is not None or reason in _BOUND_ELSEWHERE or _runs(job):
         return None
+    attempt = job.attempt
+    if attempt is not None and attempt.suspended_since is not None and job.state is not JobState.WAITING:
+        return LongWait(job.queued_time(now) + (now - attempt.suspended_since), QUEUE_LIMIT, is_queue=True)
     if reason is WaitReason.BUDGET and job.waiting is not None:
         return LongWait(now - job.waiting.since, BUDGET_LIMIT, is_queue=True)
     if reason in QUEUES:

@@ -185,7 +185,8 @@ def out_of_time(job: Job, now: datetime) -> GiveUp | None:
         )
     wait = wait_of(job, now)
     # A place behind others that has come is taken: only what goes on waiting for it ends (core.lifecycle.launching).
-    if wait is not None and wait.is_over and not wait.is_queue:
+    has_place = wait is not None and wait.is_queue and job.state is JobState.WAITING
+    if wait is not None and wait.is_over and not has_place:
         return GiveUp(JobState.FAILED, describe_end(job, wait))
     return None
 

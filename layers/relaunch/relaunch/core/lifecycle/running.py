@@ -45,7 +45,7 @@ from relaunch.core.lifecycle.stopping import (
     task_stopped,
     with_task,
 )
-from relaunch.core.lifecycle.unconfirmed_stops import is_host_gone, lose_host
+from relaunch.core.lifecycle.unconfirmed_stops import ELSEWHERE, is_host_gone, lose_host
 from relaunch.core.lifecycle.verdicts import wake_of
 from relaunch.core.lifecycle.withdrawals import start_deadline
 from relaunch.core.offerings.spot_runs import Observed
@@ -90,6 +90,9 @@ def _live(job: Job, seen: TaskObservation, now: datetime, limits: StackLimits) -
     if intent is not None and job.state is JobState.LAUNCHING:
         # Cancelled before the task was known.
         return stop_with_intent(job, intent, now, event="cancelling")
+    if is_taken_by_queue(job, seen):
+        taken = StopIntent(IntentKind.INTERRUPTION, now, f"a queue took its place: {seen.waiting_for}")
+        return stop_with_intent(job, taken, now, event="suspended")
     if seen.phase.is_ending or job.state is JobState.STOPPING:
         # The first timeline entry has the reason, the following ones the status.
         is_known = job.state is JobState.STOPPING
@@ -106,6 +109,18 @@ def _live(job: Job, seen: TaskObservation, now: datetime, limits: StackLimits) -
     return move(job, JobState.LAUNCHING, now, event=f"task {seen.status}", detail=detail, wake_at=wake_at)
 
 
+def is_taken_by_queue(job: Job, seen: TaskObservation) -> bool:
+    """Return whether a queue took its place from a task that had one, which would go on with what it started with.
+
+    The task is stopped, so that the next one resumes from the newest checkpoint.
+    """
+    return seen.is_suspended and _had_place(job) and job.current_attempt.intent is None
+
+
+def _had_place(job: Job) -> bool:
+    return job.current_attempt.node is not None or job.current_attempt.started_at is not None
+
+
 def observed(job: Job, event: TaskSeen, now: datetime) -> Job:
     """Return the job with what the observation tells of its task."""
     seen = event.observation
@@ -114,7 +129,7 @@ def observed(job: Job, event: TaskSeen, now: datetime) -> Job:
         job = with_task(job, seen.task_id, "task seen before the answer to its launch", now)
     if job.definition.target.capabilities.runs_pods:
         job = with_seen_image(job, seen)
-    job = _located(job, event)
+    job = _with_queue(_located(job, event), seen, now)
     attempt = replace(
         job.current_attempt,
         task_status=seen.status,
@@ -123,9 +138,34 @@ def observed(job: Job, event: TaskSeen, now: datetime) -> Job:
         pulled=job.current_attempt.pulled or seen.pulled,
         program_ended_at=job.current_attempt.program_ended_at or seen.containers_ended_at,
         missing=None,
+        cluster=seen.cluster,
         refused_since=(job.current_attempt.refused_since or now) if seen.report.causes & _START_REFUSED else None,
     )
     return with_first_ended(replace(job, attempt=attempt), seen)
+
+
+def _with_queue(job: Job, seen: TaskObservation, now: datetime) -> Job:
+    """Return the job with since when a queue holds its task back; the time for its start begins with the end of that.
+
+    What it waited there is a wait behind others.
+    """
+    attempt = job.current_attempt
+    since = attempt.suspended_since
+    if seen.is_suspended:
+        return job if _had_place(job) else replace(job, attempt=replace(attempt, suspended_since=since or now))
+    if since is None:
+        return job
+    waited = (now - since).total_seconds()
+    waits = job.waits
+    if job.totals.first_started_at is None:
+        held_back = waits.held_back_before_seconds + waited
+        queued = waits.queued_before_seconds + waited
+        waits = replace(waits, held_back_before_seconds=held_back, queued_before_seconds=queued)
+    else:
+        held_back = waits.held_back_seconds + waited
+        waits = replace(waits, held_back_seconds=held_back, queued_seconds=waits.queued_seconds + waited)
+    placement = replace(attempt.placement, placed_at=now)
+    return replace(job, attempt=replace(attempt, suspended_since=None, placement=placement), waits=waits)
 
 
 def with_first_ended(job: Job, seen: TaskObservation) -> Job:
@@ -180,8 +220,14 @@ def _running(job: Job, now: datetime) -> Decision:
 
 
 def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimits) -> Decision:
-    """Consider the task lost if the target does not know it throughout the grace period."""
+    """Consider the task lost if the target does not know it throughout the grace period.
+
+    One that was seen in another cluster may live on there.
+    """
     attempt = job.current_attempt
+    is_elsewhere = bool(attempt.cluster and event.cluster) and attempt.cluster != event.cluster
+    if is_elsewhere and job.state is JobState.STOPPING:
+        return ignore(job, ELSEWHERE)
     stop_by = stops_by(job)
     first, last = attempt.missing or (now, now)
     since = first if now - last <= LONGEST_UNWATCHED else now
@@ -192,6 +238,8 @@ def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimi
         if attempt.missing is not None:
             return set_next_check(missing, wake_at)
         return move(missing, job.state, now, event="task missing", detail=event.task_id, wake_at=wake_at)
+    if is_elsewhere:
+        return stop_with_intent(job, StopIntent(IntentKind.INTERRUPTION, now, ELSEWHERE), now, event="cluster changed")
     return task_lost(job, since, UNKNOWN_TASK, now)
 
 

@@ -117,6 +117,9 @@ def is_new_observation(job: Job, event: TaskSeen) -> bool:
         return not is_older and seen.task_id not in {each.task_id for each in attempt.closed_placements}
     if seen.task_id != attempt.task_id:
         return False
+    if running.is_taken_by_queue(job, seen):
+        # Its phases begin again.
+        return True
     if seen.version != attempt.task_version:
         return seen.version > attempt.task_version
     waits_otherwise = job.state is JobState.LAUNCHING and seen.waiting_for != job.reason and bool(seen.waiting_for)
@@ -261,8 +264,8 @@ TABLE = make_rows(
     ("S", TaskSeen, is_new_observation, running.task_seen, "SWdfct"),
     ("LRS", TaskSeen, tells_instance, running.instance_told, ""),
     ("S", TaskSeen, tells_first_ended, running.note_first_ended, ""),
-    ("L", TaskMissing, is_own_task, running.task_missing, "LWft"),
-    ("R", TaskMissing, is_own_task, running.task_missing, "RWft"),
+    ("L", TaskMissing, is_own_task, running.task_missing, "LSWft"),
+    ("R", TaskMissing, is_own_task, running.task_missing, "RSWft"),
     ("S", TaskMissing, is_own_task, running.task_missing, "SWdfct"),
     ("L", HostWarned, is_first_warning, running.host_warned, "S"),
     ("R", HostWarned, is_first_warning, running.host_warned, "RS"),

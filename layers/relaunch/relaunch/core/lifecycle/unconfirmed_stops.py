@@ -12,6 +12,8 @@ not STOPPED when its stop time-out is over
   ├─ after STOP_LIMIT ──▶ the job ends, and its reason names what may live on
   └─ somebody gives the pod up, after CONFIRMED_WITHIN ──▶ the task is lost; the job ends, or goes on
 
+A stack whose cluster was changed finds the task no more, which may live on in the cluster before, and cannot stop it.
+
 A cluster keeps a pod on a node that is out of reach until the node is removed, which nothing but a cloud's controller
 does ("Node conditions"; kubernetes/enhancements KEP-2268). Its attempt writes checkpoints under a prefix of its own.
 
@@ -64,6 +66,9 @@ UNCONFIRMED = "stop not confirmed"
 """The timeline event of a job whose task may live on, at the alert, and when the job ends for it."""
 HOST_ENDED = "its host ended, and the cluster did not report its stop"
 """The reason of a stop that only the end of the host tells."""
+
+ELSEWHERE = "the stack's cluster or namespace was changed, and its pod may live on where it was"
+"""Why a job stops whose task was seen in a cluster that the stack does not ask any more."""
 
 # How the reason of a job ends after the alert.
 _WHAT_TO_DO = "; see to that host"
@@ -155,6 +160,12 @@ def describe_unconfirmed(job: Job, now: datetime) -> tuple[str, ...]:
     """Return what somebody can do about a pod whose stop its node does not confirm; empty if it is not overdue."""
     if not (job.definition.target.capabilities.runs_pods and is_unconfirmed(job, now)):
         return ()
+    attempt = job.current_attempt
+    if attempt.intent is not None and attempt.intent.detail == ELSEWHERE:
+        return (
+            "set the cluster and the namespace of the stack back and deploy: its pod stops, and the job goes on",
+            f"or delete the Job {attempt.task_id} in the cluster before, then `relaunch lost {job.job_id}`",
+        )
     since = f"{_host(job)} does not confirm the stop of its pod since {_stop_due_at(job):%Y-%m-%d %H:%M} UTC"
     return (
         f"{since}: `kubectl get nodes` says whether it is out of reach; once it is removed, the job goes on or ends",

@@ -54,7 +54,8 @@ def wake_placed(job: Job, event: TimePassed, now: datetime, limits: StackLimits)
     has_machine = attempt.node is not None
     is_over = verdict is not None and not has_machine
     deadline = start_deadline(attempt, limits)
-    if now < deadline and not is_over:
+    is_queued = attempt.suspended_since is not None
+    if now < deadline and not (is_over or is_queued):
         return set_next_check(job, watch_closely(job, deadline, now))
     if attempt.refused_since is not None and not is_over:
         intent = StopIntent(IntentKind.START_REFUSED, now, job.reason)
@@ -64,6 +65,7 @@ def wake_placed(job: Job, event: TimePassed, now: datetime, limits: StackLimits)
     placed_at = attempt.placement.placed_at or attempt.placement.requested_at
     waited = timedelta(seconds=int((now - placed_at).total_seconds())) if is_over else deadline - placed_at
     reason = f"not started within {waited}; the cluster says {attempt.task_status or 'nothing'}"
+    reason = job.reason if is_queued else reason
     kind = IntentKind.START_WITHDRAWN if has_machine else IntentKind.PLACEMENT_WITHDRAWN
     return stop_with_intent(job, StopIntent(kind, now, reason), now, event="start deadline")
 
@@ -71,9 +73,12 @@ def wake_placed(job: Job, event: TimePassed, now: datetime, limits: StackLimits)
 def _keeps_its_place(job: Job) -> bool:
     """Return whether a task without a node stays where it waits: the target keeps it, and there is no other offering.
 
-    ECS gives such a task up by itself, and a capacity provider has others beside it.
+    ECS gives such a task up by itself, and a capacity provider has others beside it. A queue of the cluster says
+    nothing of an offering.
     """
     attempt = job.current_attempt
+    if attempt.suspended_since is not None:
+        return True
     definition = job.definition
     has_other = attempt.placement.offering.purchase is PurchaseOption.SPOT and len(definition.purchase.options) > 1
     return definition.target.capabilities.keeps_pending_tasks and attempt.node is None and not has_other

@@ -143,7 +143,7 @@ def test_what_a_definition_does_not_use_of_later_releases_is_not_stored() -> Non
         assert job_items.read_job(item, None) == job
         return set(json.loads(item["body"]["S"])["definition"]["kubernetes"])
 
-    used = {"service_account_token": True, "pod_security": PodSecurity.RESTRICTED, "run_as_user": 7}
+    used = {"service_account_token": True, "pod_security": PodSecurity.RESTRICTED, "run_as_user": 7, "queue": "gpus"}
     used |= {"shared_memory_mib": 8, "disk_mib": 9, "secrets": {"A": SecretKey("a", "b")}, "priority_class": "high"}
     used |= {"volumes": (PodVolume("a", "/a"),), "tolerations": (Toleration("a", effect=TaintEffect.NO_EXECUTE),)}
     used |= {"node_selector": {"a": "b"}, "image_pull_secrets": ("a",), "scheduler_name": "a", "annotations": {"a": ""}}

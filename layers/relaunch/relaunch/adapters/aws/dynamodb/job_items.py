@@ -52,7 +52,10 @@ _JOB = JobBody()
 _SUMMARY = StoredType(JobSummary)
 _OF_CHARGES = {"machines_usd", "machines_on_demand_usd", "own_tasks_usd", "trained_usd", "open_charges"}
 _ATTEMPT = StoredType(Attempt)
-_RARE_FIELDS = ("ended_first", "held_since", "held", "program_ended_at", "pulled", "refused_since")
+_RARE_FIELDS = (
+    *("ended_first", "held_since", "held", "program_ended_at", "pulled"),
+    *("refused_since", "suspended_since", "cluster"),
+)
 _TIMELINE_ENTRY = StoredType(TimelineEntry)
 _SELECTION = made_late(lambda: StoredType(StoredSelection))
 

@@ -119,6 +119,10 @@ class EcsTarget:
                 _missing_arns(answer.get("failures", ()), doing)
                 yield [observe_container_instance(machine) for machine in answer["containerInstances"]]
 
+    def identify(self) -> str:
+        """Return nothing: the name of a task is its ARN, which has the cluster in it."""
+        return ""
+
     def find_daemon_services(self) -> frozenset[str]:
         with aws_errors("listing the DAEMON services of the cluster"):
             pages = read_pages(

@@ -76,6 +76,11 @@ class KubernetesClient:
         """The namespace that jobs, pods and events are looked for in."""
         return self._connection.namespace
 
+    @property
+    def identity(self) -> str:
+        """What tells the namespace from one of the same name in another cluster."""
+        return self._connection.identity
+
     def version(self) -> ServerVersion:
         """Return the server's version."""
         try:

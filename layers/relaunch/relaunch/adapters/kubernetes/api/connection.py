@@ -1,5 +1,6 @@
 """The connection to a cluster: credentials that are fetched when they are needed, and TLS that trusts its CA alone."""
 
+import hashlib
 import os
 import ssl
 import tempfile
@@ -13,6 +14,7 @@ from relaunch.adapters.kubernetes.api.kubeconfig import ClusterAccess, Kubeconfi
 
 CONNECT_SECONDS = 3.0
 READ_SECONDS = 10.0
+_FINGERPRINT = 12
 # Credentials are replaced so long before they expire: a request may take that long.
 EXPIRY_MARGIN = timedelta(seconds=60)
 
@@ -45,6 +47,16 @@ class Connection:
     def namespace(self) -> str:
         """The namespace that requests are about."""
         return self._namespace or self._current().namespace or "default"
+
+    @property
+    def identity(self) -> str:
+        """A fingerprint of the cluster's CA, and the namespace.
+
+        The CA is the cluster's own, whatever address the kubeconfig has for it, and is known without a permission: the
+        UID of a namespace is not, as the Role of Relaunch reads none.
+        """
+        authority = self._current().certificate_authority.encode()
+        return f"{hashlib.sha256(authority).hexdigest()[:_FINGERPRINT]}/{self.namespace}"
 
     @property
     def server(self) -> str:

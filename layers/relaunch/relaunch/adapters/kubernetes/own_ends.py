@@ -1,0 +1,43 @@
+"""Whether a program had ended by itself whose pod is gone, by events of the cluster.
+
+The Job of a program that finished is complete, and so is that of one that saved on SIGTERM and exited with 0. A kubelet
+records an event before it sends SIGTERM, and none for a program that ends (killContainer in pkg/kubelet/kuberuntime):
+without one the program had finished, whoever deleted its pod afterwards. Servers keep events for an hour: as long as
+that of the Job's end is there, so is the kubelet's, which is up to two minutes older. What is recorded of pods on
+virtual nodes is not documented.
+"""
+
+import re
+from collections.abc import Iterable
+
+from relaunch.adapters.kubernetes.api.models import Event, Job
+from relaunch.adapters.kubernetes.labels import STOP_REASON
+from relaunch.adapters.kubernetes.stop_reports import find_condition
+
+COMPLETED = "Completed"
+KILLING = "Killing"
+"""The reasons of the events: of a Job, from the Job controller, and of a pod, from a kubelet."""
+
+# ACS and ECI, whose nodes are virtual, are chosen by labels of the pod.
+_OF_VIRTUAL_NODES = "alibabacloud.com/"
+# The name of a pod is that of its Job, cut so that a random end has room ("names.go", k8s.io/apiserver).
+_ROOM = 58
+_POD_NAME = re.compile(r"(?P<job>.+)-[a-z0-9]{5}")
+
+
+def lacks_end(job: Job) -> bool:
+    """Return whether a Job without a pod leaves open whether its program finished or saved."""
+    is_complete = find_condition(job.status.conditions, "Complete") is not None
+    is_known = STOP_REASON in job.metadata.annotations or job.metadata.deletion_timestamp is not None
+    is_virtual = any(each.startswith(_OF_VIRTUAL_NODES) for each in job.spec.template.metadata.labels)
+    return is_complete and not is_known and not is_virtual
+
+
+def find_finished(jobs: Iterable[Job], completed: Iterable[Event], killed: Iterable[Event]) -> frozenset[str]:
+    """Return the names of the Jobs whose programs had finished; the events are those of both reasons."""
+    kept = {each.involved_object.uid for each in completed}
+    named = (_POD_NAME.fullmatch(each.involved_object.name) for each in killed)
+    stopped = {each["job"] for each in named if each is not None}
+    return frozenset(
+        job.metadata.name for job in jobs if job.metadata.uid in kept and job.metadata.name[:_ROOM] not in stopped
+    )

@@ -1,0 +1,71 @@
+"""Complete Jobs whose pods are gone, by the events of the cluster."""
+
+from typing import Any
+
+import pytest
+
+from fakes.kubernetes import TASK_NAME, read_job
+from relaunch.adapters.kubernetes.api.errors import ForbiddenError
+from relaunch.adapters.kubernetes.api.models import Event, Job
+from relaunch.adapters.kubernetes.labels import STOP_REASON
+from relaunch.adapters.kubernetes.own_ends import find_finished, lacks_end
+from relaunch.adapters.kubernetes.target import kubernetes_target
+from relaunch.core.definitions.targets import Target
+from relaunch.core.launches.launch import ReportedCause
+from relaunch.ports import TransientError
+
+COMPLETE = ("Complete", "CompletionsReached", "")
+LONG = "a-very-long-name-of-a-training-that-somebody-has-chosen-so-that-1-1"
+
+
+def event(uid: str = "", name: str = "") -> Event:
+    return Event.model_validate({"metadata": {"name": "e"}, "involvedObject": {"uid": uid, "name": name}})
+
+
+def job(name: str = TASK_NAME, labels: dict[str, str] | None = None, **metadata: Any) -> Job:
+    read = read_job(COMPLETE, name=name, uid="uid-1", **metadata)
+    template = {"metadata": {"labels": labels or {}}, "spec": {"containers": [{"name": "main"}]}}
+    return Job.model_validate(read.model_dump(by_alias=True) | {"spec": {"template": template}})
+
+
+@pytest.mark.parametrize("name", [TASK_NAME, LONG])
+def test_a_program_finished_that_no_kubelet_ended(name: str) -> None:
+    completed = [event(uid="uid-1")]
+    others = [event(name="other-1-1-d222p"), event(name=name)]
+
+    assert find_finished([job(name)], completed, others) == {name}
+    assert find_finished([job(name)], completed, [event(name=f"{name[:58]}-d222p")]) == frozenset()
+    assert find_finished([job(name)], [event(uid="uid-2")], others) == frozenset()
+
+
+def test_only_jobs_that_ended_by_themselves_on_nodes_with_a_kubelet_are_asked_for() -> None:
+    assert lacks_end(job())
+    assert not lacks_end(read_job())
+    assert not lacks_end(job(annotations={STOP_REASON: "cancelled"}))
+    assert not lacks_end(job(deletionTimestamp="2026-11-02T10:00:00Z"))
+    assert not lacks_end(job(labels={"alibabacloud.com/acs": "true"}))
+
+
+@pytest.mark.parametrize("error", [ForbiddenError("no", 403, "Forbidden"), TransientError("no answer")])
+def test_events_that_cannot_be_read_now_are_read_again_and_others_do_without(error: Exception) -> None:
+    class Answers:
+        identity = "a1b2c3/training"
+
+        def list_jobs(self, _selector: str) -> list[list[Job]]:
+            return [[job()]]
+
+        def list_pods(self, _selector: str) -> list[Any]:
+            return []
+
+        def list_events(self, **_fields: str) -> list[Event]:
+            raise error
+
+    answers: Any = Answers()
+    target = kubernetes_target(answers, Target.ACK, "relaunch")
+    if isinstance(error, TransientError):
+        with pytest.raises(TransientError):
+            target.describe([TASK_NAME])
+        return
+    task = target.describe([TASK_NAME])[TASK_NAME]
+    assert task is not None
+    assert task.report.causes == {ReportedCause.INTERRUPTED}

@@ -1,0 +1,135 @@
+"""Tasks that a queue of the cluster holds back before their start, or takes their place from."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from fakes.builders import NOW, make_definition, make_running_attempt
+from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.definitions.targets import Target
+from relaunch.core.jobs.attempt import IntentKind, StopKind
+from relaunch.core.jobs.effects import StopTask
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.state import JobState
+from relaunch.core.launches.launch import ReportedCause, StopReport, TaskPhase
+from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.lifecycle.events import TaskSeen, TimePassed
+from relaunch.core.lifecycle.explanation import explain
+from relaunch.core.lifecycle.long_waits import QUEUE_LIMIT, WAITS_LONG, idle_time
+from relaunch.core.lifecycle.table import decide
+from relaunch.core.lifecycle.withdrawals import start_deadline
+from unit.core.lifecycle.table_matrix import SITUATIONS, seen
+
+HOUR = timedelta(hours=1)
+WHY = "suspended, queue gpus: insufficient unused quota"
+LIMITS = StackLimits()
+
+
+def on_ack(situation: str = "pl", **fields) -> Job:
+    definition = make_definition(
+        target=Target.ACK, kubernetes=KubernetesWorkload("image:v1", queue="gpus"), deadline=None, **fields
+    )
+    job = SITUATIONS[situation]
+    return replace(job, definition=definition, attempt=replace(job.current_attempt, node=None, instance_id=None))
+
+
+def look(job: Job, phase: TaskPhase, at: datetime, version: int = 0, **fields) -> Decision:
+    attempt = job.current_attempt
+    said = {"waiting_for": WHY, "is_suspended": True, "started_at": None, "node": None, **fields}
+    observation = replace(
+        seen(phase.name, version=version or attempt.task_version + 1).observation,
+        task_id=attempt.task_id,
+        owner=job.attempt_key,
+        phase=phase,
+        **said,
+    )
+    return decide(job, TaskSeen(observation), at, LIMITS)
+
+
+def woken(job: Job, at: datetime) -> Decision:
+    return decide(job, TimePassed(is_described=True), at, LIMITS)
+
+
+def test_a_task_that_a_queue_holds_back_waits_there_with_its_words_and_costs_nothing():
+    waiting = look(on_ack(), TaskPhase.PENDING, NOW + HOUR).job
+    again = woken(waiting, NOW + 20 * HOUR)
+    explanation = explain(again.job, NOW + 20 * HOUR)
+
+    assert (again.job.state, again.job.reason) == (JobState.LAUNCHING, WHY)
+    assert again.job.current_attempt.suspended_since == NOW + HOUR
+    assert again.job.run_time(NOW + 20 * HOUR) == timedelta(0)
+    assert explanation.waiting_for == f"its place in a queue of the cluster: {WHY}"
+    assert "the queue lets it start; it fails if it waits until 2026" in explanation.next_step
+
+
+def test_a_queue_says_nothing_of_an_offering():
+    job = on_ack(purchase=PurchasePolicy.SPOT_THEN_ON_DEMAND)
+    placement = job.current_attempt.placement
+    spot = replace(placement, offering=replace(placement.offering, purchase=PurchaseOption.SPOT))
+    job = replace(job, attempt=replace(job.current_attempt, placement=spot))
+    waiting = look(job, TaskPhase.PENDING, NOW + HOUR).job
+
+    assert woken(waiting, NOW + 20 * HOUR).job.state is JobState.LAUNCHING
+    admitted = look(waiting, TaskPhase.PENDING, NOW + 21 * HOUR, is_suspended=False).job
+    assert admitted.current_attempt.suspended_since is None
+    assert start_deadline(admitted.current_attempt, LIMITS) == NOW + 21 * HOUR + timedelta(minutes=15)
+
+
+def test_a_wait_in_a_queue_causes_an_alert_at_half_of_its_bound_and_fails_the_job_at_its_end():
+    waiting = look(on_ack(), TaskPhase.PENDING, NOW).job
+    alerted = woken(waiting, NOW + QUEUE_LIMIT / 2)
+    over = woken(waiting, NOW + QUEUE_LIMIT)
+    stopped = look(
+        over.job,
+        TaskPhase.STOPPED,
+        NOW + QUEUE_LIMIT,
+        report=StopReport("stopped", frozenset({ReportedCause.STOP_CALLED})),
+        containers={},
+    ).job
+
+    assert [entry.event for entry in alerted.timeline] == [WAITS_LONG]
+    assert (over.job.state, over.job.current_attempt.intent.kind) == (
+        JobState.STOPPING,
+        IntentKind.PLACEMENT_WITHDRAWN,
+    )
+    assert stopped.state is JobState.FAILED
+    assert stopped.reason == f"it waited for 336h in all: {WHY}"
+
+
+@pytest.mark.parametrize("has_trained", [False, True])
+def test_what_a_job_waited_in_a_queue_is_taken_off_its_other_waits(has_trained):
+    job = on_ack()
+    if has_trained:
+        job = replace(job, totals=replace(job.totals, first_started_at=NOW))
+    waiting = look(job, TaskPhase.PENDING, NOW + HOUR).job
+    admitted = look(waiting, TaskPhase.PENDING, NOW + 31 * HOUR, is_suspended=False).job
+
+    assert admitted.queued_time(NOW + 31 * HOUR) == 30 * HOUR
+    assert idle_time(admitted, NOW + 31 * HOUR) == NOW + HOUR - (NOW if has_trained else job.accepted_at)
+
+
+@pytest.mark.parametrize("phase", [TaskPhase.RUNNING, TaskPhase.STOPPING, TaskPhase.STARTING])
+def test_a_task_whose_place_a_queue_takes_is_stopped_and_launched_again(phase):
+    attempt = make_running_attempt(instance_id=None, node="node-1", task_version=40)
+    state = {TaskPhase.STOPPING: JobState.STOPPING, TaskPhase.STARTING: JobState.LAUNCHING}.get(phase, JobState.RUNNING)
+    if phase is TaskPhase.STARTING:
+        attempt = replace(attempt, started_at=None)
+    job = replace(on_ack("ru"), attempt=attempt, state=state, state_since=NOW)
+    suspended = look(job, TaskPhase.PENDING, NOW + HOUR, version=3).job
+    stopped = look(
+        suspended,
+        TaskPhase.STOPPED,
+        NOW + 2 * HOUR,
+        version=50,
+        report=StopReport("stopped", frozenset({ReportedCause.STOP_CALLED})),
+        containers={},
+    ).job
+
+    assert (suspended.state, suspended.reason) == (JobState.STOPPING, f"a queue took its place: {WHY}")
+    assert [type(each) for each in suspended.pending] == [StopTask]
+    assert look(suspended, TaskPhase.PENDING, NOW + HOUR, version=3).is_ignored
+    assert stopped.current_attempt.stop.kind is StopKind.INTERRUPTION
+    assert stopped.state is JobState.WAITING
