@@ -18,6 +18,7 @@ from relaunch_cli.dashboard.kept import Kept
 from relaunch_cli.dashboard.pages.job import job_values
 from relaunch_cli.dashboard.pages.jobs import job_link, jobs_values, read_filter
 from relaunch_cli.dashboard.rendering import ASSETS, read_asset, render
+from relaunch_cli.dashboard.stack_pages import StackPages
 from relaunch_cli.errors import CommandError, explain_error
 from relaunch_cli.lookup import load_definition, load_job
 from relaunch_cli.terminal import echo, log_lines
@@ -44,6 +45,7 @@ class Dashboard:
         self._kept = Kept(connection.now)
         self._lists = JobLists(connection.deps.jobs, self._kept)
         self._jobs = JobReader(connection, self._kept)
+        self._stack = StackPages(connection, self._kept)
 
     def answer(self, request: Request) -> Response:
         """Return the answer to a request; what goes wrong is a page too, and never a traceback."""
@@ -71,7 +73,10 @@ class Dashboard:
         return self._page(_STATUSES.get(explained.exit_code, 500), "problem.html", values, request)
 
     def _route(self, request: Request) -> Response:
-        return self._post(request) if request.method == "POST" else self._get(request)
+        if request.method == "POST":
+            return self._post(request)
+        found = self._stack.page(request)
+        return self._get(request) if found is None else self._live(*found, request)
 
     def _get(self, request: Request) -> Response:  # noqa: PLR0911 - a page each
         match request.path:
