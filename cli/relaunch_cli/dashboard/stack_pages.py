@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 
 from relaunch_cli.aws.connected import Connection
+from relaunch_cli.dashboard.cost_reader import read_costs
 from relaunch_cli.dashboard.http_messages import Request
 from relaunch_cli.dashboard.kept import Kept
 from relaunch_cli.dashboard.machine_reader import read_machines
+from relaunch_cli.dashboard.pages.costs import costs_values, read_query
 from relaunch_cli.dashboard.pages.machines import machines_values
 
 Page = tuple[str, Mapping[str, object]]
@@ -28,6 +30,8 @@ class StackPages:
         match request.path:
             case ("machines",):
                 return self._machines()
+            case ("costs",):
+                return self._costs(request)
             case _:
                 return None
 
@@ -36,3 +40,9 @@ class StackPages:
         found = read_machines(deps.machines, self._kept)
         values = machines_values(found, deps.limits.machines, self._connection.now(), is_on=deps.machine_settings.is_on)
         return "machines.html", {"page": "machines", **values}
+
+    def _costs(self, request: Request) -> Page:
+        now = self._connection.now()
+        query = read_query(request, now)
+        found = read_costs(query.first, query.last, self._connection.deps, self._kept)
+        return "costs.html", {"page": "costs", **costs_values(request, query, found, now)}
