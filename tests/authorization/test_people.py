@@ -10,6 +10,7 @@ from authorization.job_stories import tell_of_a_life_on_machines
 from authorization.stories import Stories, make_demo
 from fakes.aws import aws_in_process
 from fakes.cli_session import invoke
+from fakes.dashboard_pages import Pages
 from fakes.role_world import FAMILY, REGION, RoleWorld
 from relaunch_cli.aws.connection import AwsConnection
 
@@ -55,6 +56,7 @@ COMMANDS: dict[str, Arguments] = {
 }
 # They write a script and a schema; the pages of the dashboard are asked for below; `init` is tried in an account of its own, by tests/real/test_deploy.py.
 ELSEWHERE = {"completion", "dashboard", "init", "schema"}
+PAGES = ("", "jobs/{job}", "jobs/{job}/log", "machines", "costs", "market", "market/{type}", "definitions")
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +118,20 @@ def test_an_operator_may_run_what_is_given_to_operators(
 
     assert refused == [], said
     assert "not authorized" not in said
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_reader_may_look_at_every_page(told: tuple[RoleWorld, str], page: str) -> None:
+    world, job_id = told
+    connection = AwsConnection("relaunch", REGION)
+    connection.__dict__["_session"] = world.session("ReaderRole")
+    offered = connection.deps.offerings.offerings(connection.now())
+    before = len(world.refused)
+
+    said = Pages(connection).html(f"/{page.format(job=job_id, type=offered[0].instance_type.name)}")
+
+    assert world.refused[before:] == []
+    assert "AWS denies" not in said
 
 
 @pytest.mark.parametrize(

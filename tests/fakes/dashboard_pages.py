@@ -39,4 +39,5 @@ class Pages:
 def text_of(html: str) -> str:
     """Return the text of the content of a page, without its elements, with one space between words."""
     main = html.partition("<main")[2].partition("</main>")[0]
-    return " ".join(unescape(sub("<[^>]*>", " ", f"<main{main}")).split())
+    words = " ".join(unescape(sub("<[^>]*>", " ", f"<main{main}")).split())
+    return sub(r" ([,;])", r"\1", words)

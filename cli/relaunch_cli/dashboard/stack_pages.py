@@ -7,8 +7,11 @@ from relaunch_cli.dashboard.cost_reader import read_costs
 from relaunch_cli.dashboard.http_messages import Request
 from relaunch_cli.dashboard.kept import Kept
 from relaunch_cli.dashboard.machine_reader import read_machines
+from relaunch_cli.dashboard.market_reader import read_market, read_prices
 from relaunch_cli.dashboard.pages.costs import costs_values, read_query
 from relaunch_cli.dashboard.pages.machines import machines_values
+from relaunch_cli.dashboard.pages.market import market_values
+from relaunch_cli.dashboard.pages.prices import prices_values
 
 Page = tuple[str, Mapping[str, object]]
 """The template of a page, and its values."""
@@ -32,6 +35,10 @@ class StackPages:
                 return self._machines()
             case ("costs",):
                 return self._costs(request)
+            case ("market",):
+                return self._market(request)
+            case "market", name:
+                return self._prices(name)
             case _:
                 return None
 
@@ -46,3 +53,11 @@ class StackPages:
         query = read_query(request, now)
         found = read_costs(query.first, query.last, self._connection.deps, self._kept)
         return "costs.html", {"page": "costs", **costs_values(request, query, found, now)}
+
+    def _market(self, request: Request) -> Page:
+        found = read_market(self._connection.deps, self._kept)
+        return "market.html", {"page": "market", **market_values(request, found, self._connection.now())}
+
+    def _prices(self, name: str) -> Page:
+        history = read_prices(name, self._connection.deps, self._kept)
+        return "prices.html", {"page": "market", **prices_values(history)}
