@@ -1,4 +1,4 @@
-"""Reads what is on offer, what is known of its capacity, and what spot has cost."""
+"""Reads what is on offer, whether there is capacity for it, and what spot has cost."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -47,7 +47,7 @@ class PriceHistory:
 
 
 def read_market(deps: Dependencies, kept: Kept) -> Market:
-    """Return the market: prices at most once a minute, what is known of capacity at most every 15 seconds.
+    """Return the market: prices at most once a minute, what launches and runs have shown at most every 15 seconds.
 
     Raises:
         PortError: one of them could not be read.
@@ -98,6 +98,6 @@ def _read_prices(of_type: Sequence[Offering], deps: Dependencies) -> PriceHistor
 
 
 def _zones(of_type: Sequence[Offering], deps: Dependencies) -> Sequence[str]:
-    """Return the zones that a type can be had in: those of the region if it is not known which a group uses."""
+    """Return the zones of a type: those of the region if it is not known which a group uses."""
     known = {zone for each in of_type for zone in (each.zone, *each.offered_zones, *each.usd_per_hour_by_zone) if zone}
     return sorted(known or deps.offerings.snapshot(deps.clock.now()).zones.get(of_type[0].instance_type.name, ()))

@@ -1,4 +1,4 @@
-"""The market: what jobs could use, what it costs, and what is known of its capacity."""
+"""The market: what jobs could use, what it costs, and whether there is capacity for it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _MOST_FAILURES = 50
 
 @dataclass(frozen=True)
 class TypeRows:
-    """An instance type, and where it can be had, the cheapest place first."""
+    """An instance type with its places, the cheapest first."""
 
     machine: InstanceType
     link: str
@@ -61,7 +61,8 @@ def market_values(request: Request, market: Market, now: datetime) -> Mapping[st
     Raises:
         CommandError: no accelerator of this model is on offer.
     """
-    model, name = request.parameter("model"), request.parameter("type")
+    model = request.parameter("model")
+    name = request.parameter("type")
     usable = [each for each in market.offerings if each.instance_type.is_supported and each.instance_type.is_listed]
     models = sorted({each.instance_type.accelerator_model for each in usable})
     if model and not any(is_same_name(model, each) for each in models):
@@ -122,7 +123,8 @@ def _of_type(machine: InstanceType, pairs: Iterable[tuple[Offering, Offering]], 
 def _cut(found: Iterable[ModelRows]) -> tuple[Sequence[ModelRows], int]:
     """Return as many whole types as fit, and how many types were left out."""
     shown: list[ModelRows] = []
-    left, left_out = _MOST_ROWS, 0
+    left = _MOST_ROWS
+    left_out = 0
     for model in found:
         types = []
         for each in model.types:

@@ -1,4 +1,4 @@
-"""One place where a type can be had: what it costs there, and what is known of its capacity."""
+"""One place of an instance type: what it costs there, and whether there is capacity."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -84,7 +84,7 @@ def pool_row(pairs: Iterable[Pair], facts: Facts) -> PoolRow:
         list(_basis(spot, facts)) if spot else (),
         [_seen(zone, record, facts.now) for zone, record in _records(spot[0], facts)] if spot else (),
         list(_avoided(by_purchase, facts)),
-        bool(spot) and spot[0].key in facts.risks,
+        spot is not None and spot[0].key in facts.risks,
     )
 
 
@@ -125,7 +125,7 @@ def _is_of(instance_type: str, zone: str | None, offering: Offering) -> bool:
 
 
 def _records(spot: Offering, facts: Facts) -> Iterable[tuple[str, PoolRecord]]:
-    """Yield what is known of the pools of an offering, by their zones; a capacity provider may use several."""
+    """Yield the records of the pools of an offering, by their zones; a capacity provider may use several."""
     for pool in facts.market.pools:
         key = pool.offering
         is_used = not spot.offered_zones or key.zone in {None, *spot.offered_zones}

@@ -44,8 +44,8 @@ def test_places_have_prices_saving_and_the_usual_interruption_rate(session):
     assert row_of(text, "us-east-1a", "</main>").startswith(
         "$0.4000 $1.0000 60% every 3d08h usual: 5 to 10 % a month in this region, placement score 10 of 10 not tried"
     )
-    assert "every 10h00m usual: the worst region's share not tried lately" in row_of(text, "us-east-1b")
-    assert "Nothing: no launch has found a pool, a quota or a subnet full lately." in text
+    assert "every 10h00m usual: the worst region's share not tried recently" in row_of(text, "us-east-1b")
+    assert "Nothing: no launch has found a pool, a quota or a subnet full recently." in text
     assert "spot prices of EC2, now" in text
 
 
@@ -135,7 +135,7 @@ def test_capacity_providers_and_reservations_are_places_too(session):
     assert "g5-xlarge-spot (us-east-1a b) $0.4000 $1.0000 60%" in text
     assert "had capacity in us-east-1a" in text
     assert "us-east-1d" not in text
-    assert "g5-xlarge-on-demand - $1.0000 - - not tried lately" in text
+    assert "g5-xlarge-on-demand - $1.0000 - - not tried recently" in text
     assert "Capacity Block cr-1 in us-east-1c, 1 free - reserved" in text
 
 
@@ -168,7 +168,8 @@ def test_a_hundred_places_are_shown(session):
 
 def test_prices_are_read_once_a_minute_and_capacity_every_15_seconds(session):
     pages = Pages(session)
-    capacity, offerings = session.deps.capacity, session.offerings
+    capacity = session.deps.capacity
+    offerings = session.offerings
     with (
         patch.object(capacity, "load_capacity", wraps=capacity.load_capacity) as load,
         patch.object(offerings, "offerings", wraps=offerings.offerings) as offered,
