@@ -9,7 +9,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.market.learning import PoolRecord, pool_of
 from relaunch.core.offerings.capacity_memory import find_failures
 from relaunch.core.offerings.offering import CapacityFailure, Offering
-from relaunch.core.offerings.spot_runs import KEPT_FOR, ShortageRisks, pool_hours, pool_time
+from relaunch.core.offerings.spot_runs import DOUBTED_FOR, KEPT_FOR, ShortageRisks, pool_hours, pool_time
 from relaunch_cli.dashboard.market_reader import Market
 from relaunch_cli.views.formatting import format_duration, format_percentage, format_price, join_zones
 
@@ -40,6 +40,7 @@ class Seen:
     at: datetime
     since: datetime
     taught: str
+    is_recent: bool
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,8 @@ class PoolRow:
 
     @property
     def is_short(self) -> bool:
-        """Return whether EC2 had none when it was last asked."""
-        return any(not each.has_capacity for each in self.seen)
+        """Return whether EC2 had none when it was last asked, and may have none still."""
+        return any(each.is_recent and not each.has_capacity for each in self.seen)
 
 
 def type_link(name: str) -> str:
@@ -134,9 +135,9 @@ def _records(spot: Offering, facts: Facts) -> Iterable[tuple[str, PoolRecord]]:
 
 
 def _seen(zone: str, record: PoolRecord, now: datetime) -> Seen:
-    return Seen(
-        zone, bool(record.has_capacity), pool_time(record.seen_at), pool_time(record.state_since), _taught(record, now)
-    )
+    at = pool_time(record.seen_at)
+    since = pool_time(record.state_since)
+    return Seen(zone, bool(record.has_capacity), at, since, _taught(record, now), now - at < DOUBTED_FOR)
 
 
 def _taught(record: PoolRecord, now: datetime) -> str:

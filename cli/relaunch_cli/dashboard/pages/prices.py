@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
+from itertools import pairwise
 
 from relaunch_cli.dashboard.market_reader import PriceHistory
 from relaunch_cli.dashboard.pages.scale import LABELS_AT, Scale, percent
@@ -67,7 +68,7 @@ def _of_zone(zone: str, kind: int, prices: Prices, history: PriceHistory, scale:
         f"${format_price(min(amounts))}",
         f"${format_price(max(amounts))}",
         f"${format_price(mean)}",
-        len(steps) - 1,
+        sum(one != other for one, other in pairwise(amounts)),
         format_percentage(1 - mean / on_demand) if on_demand else "",
     )
 

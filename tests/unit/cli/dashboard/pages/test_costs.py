@@ -50,6 +50,7 @@ def test_days_are_bars_of_what_was_paid_within_what_it_was_on_demand(session, pa
     bars = html.partition('<svg class="drawing"')[2].partition("</svg>")[0]
 
     assert bars.count('<rect class="paid"') == today.day
+    assert [each for each in range(1, 15) if f">{today:%b} {each}</text>" in bars] == [1, 4, 7, 10, 13]
     two_days_ago = today - timedelta(days=2)
     drawn = bars.partition(f"<title>{two_days_ago:%b} {two_days_ago.day}: $1.00, on demand $4.00</title>")[2]
     # Of the 82 % that are for bars the highest takes all, and what was paid a quarter.
@@ -100,6 +101,8 @@ def test_what_runs_is_part_of_the_sum_and_is_read_once_a_minute(session, paid):
         assert load.call_count == 1
     assert f"Read at {now:%H:%M:%S}" in text
     assert "at most once in 60 seconds" in text
+    earlier = f"{now - timedelta(days=40):%Y-%m}"
+    assert "Not over yet nothing" in pages.text(f"/costs?since={earlier}&until={earlier}")
 
 
 def test_budgets_show_what_is_used_and_left(session, today):

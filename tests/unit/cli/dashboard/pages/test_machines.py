@@ -9,7 +9,7 @@ import pytest
 from fakes.builders import NOW, make_offering_key
 from fakes.cli_machines import MachineSession
 from fakes.dashboard_pages import HOSTILE, Pages
-from fakes.stored_machines import change, make_claim, make_machine
+from fakes.stored_machines import change, make_claim, make_gone, make_machine
 from relaunch.core.machines.machine import MachineState
 
 
@@ -23,7 +23,6 @@ def ready(machine_id="m-ready", **fields):
         machine_id,
         state=MachineState.READY,
         state_since=NOW,
-        registered_at=NOW,
         instance_id="i-0123456789abcdef0",
         offering=make_offering_key("g6e.48xlarge", zone="us-east-1a"),
         **fields,
@@ -50,7 +49,7 @@ def test_machines_with_what_they_do_and_cost_and_for_which_jobs(session):
 
 def test_a_machine_without_a_job_is_kept_for_some_time():
     session = MachineSession(warm_time=timedelta(minutes=10))
-    save(session, ready(idle_since=NOW, usd_per_hour=0.5))
+    save(session, ready(idle_since=NOW, usd_per_hour=0.5, registered_at=NOW - timedelta(hours=1)))
     session.clock.advance(timedelta(minutes=4))
 
     text = Pages(session).text("/machines")
@@ -84,6 +83,15 @@ def test_what_a_machine_does_is_said_in_words(session, fields, words):
 def test_a_stack_without_machines_says_so(session):
     assert "The stack requests no machines of its own" in Pages(session).text("/machines")
     assert "No job runs on a machine of its own" in Pages(MachineSession()).text("/machines")
+
+
+def test_a_machine_that_is_gone_is_not_shown_though_the_index_has_it(session):
+    save(session, ready())
+    before = session.deps.machines.load_machine("m-ready")
+    session.deps.machines.save_machine(change(make_gone(before), before))
+
+    with patch.object(session.deps.machines, "load_living", return_value=["m-ready", "m-unknown"]):
+        assert "m-ready" not in Pages(session).text("/machines")
 
 
 def test_a_machine_is_read_once_in_ten_seconds(session):

@@ -87,7 +87,7 @@ def test_what_is_avoided_is_said_plainly_with_why_and_until_when(session):
     full = make_capacity_failure(
         offering=quota_scope("g5.xlarge", SPOT), reason="full", at=now, until=now + timedelta(minutes=5), vcpus=4
     )
-    for failure in (short, full, replace(short, offering=make_offering_key("p5.48xlarge"), until=now)):
+    for failure in (short, full):
         capacity.remember(failure)
 
     text = Pages(session).text("/market")
@@ -98,6 +98,20 @@ def test_what_is_avoided_is_said_plainly_with_why_and_until_when(session):
     place = text.partition("16 GiB us-east-1a ")[2]
     assert f"spot avoided until {until:%H:%M:%S} EC2 has none" in place.partition("us-east-1b")[0]
     assert f"spot avoided until {now + timedelta(minutes=5):%H:%M:%S} full" in place.partition("us-east-1b")[2]
+
+
+def test_what_is_avoided_no_longer_is_left_out_at_once(session):
+    offer(session, own_machine("g5.xlarge", "us-east-1a", 0.40))
+    now = session.clock.now()
+    session.deps.capacity.remember(make_capacity_failure(offering=IN_A, at=now, until=now + timedelta(seconds=5)))
+    pages = Pages(session)
+
+    assert "spot avoided" in pages.text("/market")
+    session.clock.advance(6)
+    text = pages.text("/market")
+
+    assert "Nothing: no launch has found a pool" in text
+    assert "spot avoided" not in text
 
 
 def test_what_launches_have_shown_of_a_pool_and_what_it_taught(session):
@@ -116,6 +130,18 @@ def test_what_launches_have_shown_of_a_pool_and_what_it_taught(session):
     assert f"had capacity at {now:%H:%M:%S}" in text
     assert "Without capacity when they were last tried: g5.xlarge in us-east-1a" in text
     assert '<a href="/market/g5.xlarge">g5.xlarge in us-east-1a</a>' in html
+
+
+def test_a_shortage_of_yesterday_is_likely_over(session):
+    offer(session, own_machine("g5.xlarge", "us-east-1a", 0.40))
+    record = interrupted(PoolRecord("a"), pool_hours(session.clock.now()) - 1, pool_hours(session.clock.now()))
+    session.deps.capacity.save_pool(make_spot_pool(IN_A, record=record))
+    session.clock.advance(timedelta(hours=23))
+
+    text = Pages(session).text("/market")
+
+    assert "had none at" in text
+    assert "Without capacity" not in text
 
 
 def test_capacity_providers_and_reservations_are_places_too(session):

@@ -33,7 +33,13 @@ def ask(session, prices):
 
 def test_each_zone_has_a_step_line_from_the_price_in_effect_a_week_ago(session):
     now = session.clock.now()
-    steps = [(now - WEEK - 2 * HOUR, 0.2), (now - WEEK - HOUR, 0.25), (now - WEEK / 2, 0.5), (now - WEEK / 4, 0.75)]
+    steps = [
+        (now - WEEK - 2 * HOUR, 0.2),
+        (now - WEEK - HOUR, 0.25),
+        (now - WEEK / 2, 0.5),
+        (now - WEEK / 4, 0.75),
+        (now, 0.75),
+    ]
     calls = ask(session, lambda *_: steps)
 
     html = Pages(session).html("/market/g6.xlarge")
@@ -42,7 +48,7 @@ def test_each_zone_has_a_step_line_from_the_price_in_effect_a_week_ago(session):
     assert (str(key), since) == ("g6.xlarge spot us-east-1a", now - WEEK)
     (path,) = re.findall(r'class="zone zone-0" d="([^"]*)"', html)
     # 0 is at 880 of 1000, and 1.06 times the on-demand price of 1.00 at 60.
-    assert path == "M0.0 686.6H500.0V493.2H750.0V299.8H1000"
+    assert path == "M0.0 686.6H500.0V493.2H750.0V299.8H1000.0V299.8H1000"
     assert '<line class="on-demand" x1="0" x2="100%" y1="10.642%" y2="10.642%"/>' in html
     text = text_of(html)
     assert "us-east-1a $0.7500 $0.2500 $0.4375 $0.7500 56% 2" in text
