@@ -43,9 +43,9 @@ class Dashboard:
         self._guard = guard
         self._common = {"stack": stack, "poll_seconds": poll_seconds}
         self._kept = Kept(connection.now)
+        self._stack = StackPages(connection, self._kept)
         self._lists = JobLists(connection.deps.jobs, self._kept)
         self._jobs = JobReader(connection, self._kept)
-        self._stack = StackPages(connection, self._kept)
 
     def answer(self, request: Request) -> Response:
         """Return the answer to a request; what goes wrong is a page too, and never a traceback."""
