@@ -47,7 +47,7 @@ def test_this_month_by_definition_with_total_and_saving(session, paid, today):
 
 def test_days_are_bars_of_what_was_paid_within_what_it_was_on_demand(session, paid, today):
     html = Pages(session).html("/costs")
-    bars = html.partition('<svg class="drawing"')[2].partition("</svg>")[0]
+    bars = html.partition('<svg class="chart"')[2].partition("</svg>")[0]
 
     assert bars.count('<rect class="paid"') == today.day
     assert [each for each in range(1, 15) if f">{today:%b} {each}</text>" in bars] == [1, 4, 7, 10, 13]

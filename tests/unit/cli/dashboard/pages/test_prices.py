@@ -46,7 +46,7 @@ def test_each_zone_has_a_step_line_from_the_price_in_effect_a_week_ago(session):
 
     (key, since), _ = calls.call_args
     assert (str(key), since) == ("g6.xlarge spot us-east-1a", now - WEEK)
-    (path,) = re.findall(r'class="zone zone-0" d="([^"]*)"', html)
+    (path,) = re.findall(r'class="chart-line zone-0" d="([^"]*)"', html)
     # 0 is at 880 of 1000, and 1.06 times the on-demand price of 1.00 at 60.
     assert path == "M0.0 686.6H500.0V493.2H750.0V299.8H1000.0V299.8H1000"
     assert '<line class="on-demand" x1="0" x2="100%" y1="10.642%" y2="10.642%"/>' in html
@@ -69,7 +69,7 @@ def test_every_zone_is_asked_for_once_in_ten_minutes(session):
 
     assert calls.call_count == 2
     assert html.index("us-east-1a") < html.index("us-east-1b")
-    assert 'class="zone zone-1"' in html
+    assert 'class="chart-line zone-1"' in html
 
 
 def test_a_group_of_unknown_zones_may_use_those_of_the_region(session):
