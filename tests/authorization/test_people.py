@@ -10,6 +10,7 @@ from authorization.job_stories import tell_of_a_life_on_machines
 from authorization.stories import Stories, make_demo
 from fakes.aws import aws_in_process
 from fakes.cli_session import invoke
+from fakes.dashboard_pages import Pages
 from fakes.role_world import FAMILY, REGION, RoleWorld
 from relaunch_cli.aws.connection import AwsConnection
 
@@ -56,10 +57,11 @@ COMMANDS: dict[str, Arguments] = {
 # They write a script and a schema; the pages of the dashboard are asked for below; `init` is tried in an account of its
 # own, by tests/real/test_deploy.py.
 ELSEWHERE = {"completion", "dashboard", "init", "schema"}
+PAGES = ("", "jobs/{job}", "jobs/{job}/log", "machines", "costs", "market", "market/{type}", "definitions")
 
 
 @pytest.fixture(scope="module")
-def told() -> Iterator[tuple[RoleWorld, str]]:
+def stack() -> Iterator[tuple[RoleWorld, str]]:
     """A stack with a job that has ended well."""
     with aws_in_process():
         stories = Stories()
@@ -87,9 +89,9 @@ def told() -> Iterator[tuple[RoleWorld, str]]:
         yield world, job.job_id
 
 
-def run(told: tuple[RoleWorld, str], role: str, command: str, folder: Path) -> tuple[list[str], str]:
+def run(stack: tuple[RoleWorld, str], role: str, command: str, folder: Path) -> tuple[list[str], str]:
     """Run a command with a role; return what it was refused, and what it said."""
-    world, job_id = told
+    world, job_id = stack
     world.stores.definitions.save_definition(make_demo())
     world.stores.budgets.set_budget("definition/demo", 50.0, None, {})
     file = folder / "relaunch.yaml"
@@ -102,8 +104,8 @@ def run(told: tuple[RoleWorld, str], role: str, command: str, folder: Path) -> t
 
 
 @pytest.mark.parametrize("command", [each for each in READER if each not in {*ELSEWHERE, "plan"}])
-def test_a_reader_may_run_what_is_given_to_readers(told: tuple[RoleWorld, str], command: str, tmp_path: Path) -> None:
-    refused, said = run(told, "ReaderRole", command, tmp_path)
+def test_a_reader_may_run_what_is_given_to_readers(stack: tuple[RoleWorld, str], command: str, tmp_path: Path) -> None:
+    refused, said = run(stack, "ReaderRole", command, tmp_path)
 
     assert refused == [], said
     assert "not authorized" not in said
@@ -111,18 +113,32 @@ def test_a_reader_may_run_what_is_given_to_readers(told: tuple[RoleWorld, str], 
 
 @pytest.mark.parametrize("command", [each for each in (*READER, *OPERATOR) if each not in ELSEWHERE])
 def test_an_operator_may_run_what_is_given_to_operators(
-    told: tuple[RoleWorld, str], command: str, tmp_path: Path
+    stack: tuple[RoleWorld, str], command: str, tmp_path: Path
 ) -> None:
-    refused, said = run(told, "OperatorRole", command, tmp_path)
+    refused, said = run(stack, "OperatorRole", command, tmp_path)
 
     assert refused == [], said
     assert "not authorized" not in said
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_a_reader_may_look_at_every_page(stack: tuple[RoleWorld, str], page: str) -> None:
+    world, job_id = stack
+    connection = AwsConnection("relaunch", REGION)
+    connection.__dict__["_session"] = world.session("ReaderRole")
+    offered = connection.deps.offerings.offerings(connection.now())
+    before = len(world.refused)
+
+    said = Pages(connection).html(f"/{page.format(job=job_id, type=offered[0].instance_type.name)}")
+
+    assert world.refused[before:] == []
+    assert "AWS denies" not in said
+
+
 @pytest.mark.parametrize(
     "command", ["apply", "submit", "retry", "definitions delete", "dead-letters list", "budgets set"]
 )
-def test_a_reader_may_change_nothing(told: tuple[RoleWorld, str], command: str, tmp_path: Path) -> None:
-    refused, _ = run(told, "ReaderRole", command, tmp_path)
+def test_a_reader_may_change_nothing(stack: tuple[RoleWorld, str], command: str, tmp_path: Path) -> None:
+    refused, _ = run(stack, "ReaderRole", command, tmp_path)
 
     assert refused

@@ -1,14 +1,13 @@
 """`relaunch costs`."""
 
-import calendar
-from collections.abc import Sequence
-from datetime import UTC, date
+from datetime import UTC
 from typing import Annotated
 
 import typer
 
-from relaunch.core.jobs.cost_report import GROUPS, KEPT, CostRow, sum_costs
-from relaunch_cli.errors import CommandError, did_you_mean
+from relaunch.core.jobs.cost_report import GROUPS, CostRow, sum_costs
+from relaunch_cli.cost_options import parse_groups, parse_period
+from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
 from relaunch_cli.running_costs import MOST, load_running_costs
@@ -44,12 +43,12 @@ def costs(  # noqa: PLR0913 - a command has the options it has
 
     What was paid is kept for two years, longer than the jobs. What runs now is included, at the price it began with.
     """
-    groups = _parse_groups(by or ["definition"])
+    groups = parse_groups(by or ["definition"])
     if as_json and as_csv:
         raise CommandError("--json and --csv cannot be given together", "give one of them")
     deps = connect(context, stack).deps
     now = deps.clock.now()
-    first, last = _parse_period(since, until, now.astimezone(UTC).date())
+    first, last = parse_period(since, until, now.astimezone(UTC).date())
     with progress("reading costs"):
         paid = deps.jobs.load_costs(first, last)
         unpaid, is_cut = load_running_costs(deps, now)
@@ -68,44 +67,3 @@ def costs(  # noqa: PLR0913 - a command has the options it has
         print_note(f"no costs from {first} to {last}: no machine was paid for a job, and no task ran")
     if is_cut:
         print_note(f"of what runs only {MOST:,} machines and {MOST:,} tasks elsewhere were read: the rest is missing")
-
-
-def _parse_groups(names: Sequence[str]) -> tuple[str, ...]:
-    for name in names:
-        if name not in GROUPS:
-            hint = did_you_mean(name, GROUPS) or f"costs are grouped by {', '.join(GROUPS)}"
-            raise CommandError(f"--by: {name!r} is none of the groups of costs", hint)
-    return tuple(dict.fromkeys(names))
-
-
-def _parse_period(since: str, until: str, today: date) -> tuple[date, date]:
-    """Return the first and the last day; there are no costs after today, and none from before they are kept.
-
-    Raises:
-        CommandError: there are no such days, or no costs of them. Each month is a query: they are not any number.
-    """
-    first = _parse_day("--since", since, is_last=False) if since else today.replace(day=1)
-    kept_since = today - KEPT
-    if first < kept_since:
-        raise CommandError(f"--since: costs of {first} are not kept", f"give a day from {kept_since} on")
-    newest = max(today, first)
-    last = min(_parse_day("--until", until, is_last=True), newest) if until else newest
-    if last < first:
-        raise CommandError(f"--until: {last} is before {first}", "give a day that is not before --since")
-    return first, last
-
-
-def _parse_day(option: str, text: str, *, is_last: bool) -> date:
-    """Return a day, or the first or last one of a month.
-
-    Raises:
-        CommandError: it is neither.
-    """
-    try:
-        if len(text) > len("2026-11"):
-            return date.fromisoformat(text)
-        first = date.fromisoformat(f"{text}-01")
-    except ValueError as error:
-        example = "give one like 2026-11-29 or 2026-11"
-        raise CommandError(f"{option}: {text!r} is neither a day nor a month", example) from error
-    return first.replace(day=calendar.monthrange(first.year, first.month)[1]) if is_last else first

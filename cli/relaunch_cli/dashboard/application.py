@@ -19,6 +19,7 @@ from relaunch_cli.dashboard.kept import Kept
 from relaunch_cli.dashboard.pages.job import job_values
 from relaunch_cli.dashboard.pages.jobs import job_link, jobs_values, read_filter
 from relaunch_cli.dashboard.rendering import ASSETS, read_asset, render, render_file
+from relaunch_cli.dashboard.stack_pages import StackPages
 from relaunch_cli.errors import CommandError, explain_error
 from relaunch_cli.lookup import load_definition, load_job
 from relaunch_cli.terminal import echo, log_lines
@@ -43,6 +44,7 @@ class Dashboard:
         self._guard = guard
         self._common = {"stack": stack, "poll_seconds": poll_seconds}
         self._kept = Kept(connection.now)
+        self._stack = StackPages(connection, self._kept)
 
     # Connecting takes a second, which nobody waits for who does not look.
     @cached_property
@@ -80,7 +82,10 @@ class Dashboard:
         return self._page(_STATUSES.get(explained.exit_code, 500), "problem.html", values, request)
 
     def _route(self, request: Request) -> Response:
-        return self._post(request) if request.method == "POST" else self._get(request)
+        if request.method == "POST":
+            return self._post(request)
+        found = self._stack.page(request)
+        return self._get(request) if found is None else self._live(*found, request)
 
     def _get(self, request: Request) -> Response:  # noqa: PLR0911 - a page each
         match request.path:

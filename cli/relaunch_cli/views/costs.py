@@ -10,7 +10,8 @@ from relaunch_cli.terminal import one_line
 from relaunch_cli.views.formatting import format_cost, format_percentage
 from relaunch_cli.views.table import PlainTable
 
-_UNKNOWN = {"repository": "no repository", "type": "unknown", "purchase": "unknown", "caller": "unknown"}
+UNKNOWN = {"repository": "no repository", "type": "unknown", "purchase": "unknown", "caller": "unknown"}
+"""What a group is called that has no name."""
 
 
 def render_costs(rows: Iterable[CostRow], total: CostRow, groups: Sequence[str]) -> PlainTable:
@@ -22,7 +23,7 @@ def render_costs(rows: Iterable[CostRow], total: CostRow, groups: Sequence[str])
         optional=("ON DEMAND", "SAVED", "HOURS"),
     )
     for row in rows:
-        names = (value or _UNKNOWN[group] for value, group in zip(row.group, groups, strict=True))
+        names = (value or UNKNOWN[group] for value, group in zip(row.group, groups, strict=True))
         table.add_row(*names, *_amounts(row))
     table.add_row(*("total", *[""] * len(groups))[: len(groups)], *_amounts(total))
     return table

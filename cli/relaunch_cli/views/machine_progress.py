@@ -11,7 +11,7 @@ from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.living import REGISTERED
 from relaunch.core.machines.machine import Machine, MachineState, describe_request
 from relaunch_cli.job_machines import JobMachines
-from relaunch_cli.views.formatting import format_duration, format_time
+from relaunch_cli.views.formatting import format_count, format_duration, format_time
 
 
 def with_progress(
@@ -34,10 +34,23 @@ def describe_progress(machine: Machine, job: Job, now: datetime, limits: Machine
         case MachineState.STARTING:
             return f"{_instance(machine)} {_starting(machine, now, limits)}"
         case MachineState.READY:
-            warned = f"; {machine.reason} (announced {_ago(machine.warned_at, now)})" if machine.warned_at else ""
-            return f"{_instance(machine)} {_use(machine, job, now)}{warned}"
+            return f"{_instance(machine)} {_use(machine, job, now)}{_warning(machine, now)}"
         case _:
             return describe_failure(machine, now)
+
+
+def describe_now(machine: Machine, now: datetime, limits: MachineLimits) -> str:
+    """Return what a machine does, where its instance and the jobs that claim it are said beside."""
+    match machine.state:
+        case MachineState.REQUESTED:
+            return _requested(machine, now)
+        case MachineState.STARTING:
+            return _starting(machine, now, limits)
+        case MachineState.READY:
+            return f"{_claims(machine, now)}{_warning(machine, now)}"
+        case _:
+            reason = f": {machine.reason}" if machine.reason else ""
+            return f"ending for {format_duration(now - (machine.state_since or machine.created_at))}{reason}"
 
 
 def describe_failure(machine: Machine, now: datetime) -> str:
@@ -74,6 +87,17 @@ def _starting(machine: Machine, now: datetime, limits: MachineLimits) -> str:
     name = machine.offering.instance_type if machine.offering is not None else ""
     deadline = launched_at + limits.registration_deadline_of(name)
     return f"{found}; another one is requested if it is not ready by {format_time(deadline, now)} UTC"
+
+
+def _claims(machine: Machine, now: datetime) -> str:
+    if not machine.claims:
+        return "kept for the next job"
+    since = min(claim.since for claim in machine.claims)
+    return f"claimed by {format_count(len(machine.claims), 'job')} for {format_duration(now - since)}"
+
+
+def _warning(machine: Machine, now: datetime) -> str:
+    return f"; {machine.reason} (announced {_ago(machine.warned_at, now)})" if machine.warned_at else ""
 
 
 def _use(machine: Machine, job: Job, now: datetime) -> str:

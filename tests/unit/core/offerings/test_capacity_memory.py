@@ -12,8 +12,10 @@ from relaunch.core.offerings.capacity_memory import (
     LONGEST,
     QUEUE_AVOIDED,
     SAME_EVENT,
+    describe_key,
     forgotten_at,
     image_scope,
+    placement_scope,
     purchase_scope,
     queued,
     quota_scope,
@@ -316,3 +318,23 @@ def test_a_machine_that_becomes_ready_ends_what_is_known_of_its_image():
     assert (cleared.until, forgotten_at(cleared)) == (NOW, NOW)
     after = remember(cleared, unready(NOW + timedelta(minutes=1)))
     assert (after.consecutive_failures, after.until) == (1, after.at)
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        (OfferingKey("g5.xlarge", "us-east-1a", SPOT), "g5.xlarge spot us-east-1a"),
+        (OfferingKey("g5.xlarge@group", None, SPOT), "g5.xlarge spot of capacity provider group"),
+        (zone_scope("us-east-1a", SPOT), "all machines on spot in us-east-1a"),
+        (purchase_scope(PurchaseOption.ON_DEMAND), "all machines on on-demand"),
+        (
+            quota_scope("g5.xlarge", SPOT),
+            'all types of the quota "All G and VT Spot Instance Requests" (L-3819A6DF)',
+        ),
+        (quota_scope("p6-b200.48xlarge", SPOT), "all sizes of p6-b200 on spot"),
+        (IMAGE, "all machines with the gpu image"),
+        (placement_scope("arn:aws:ecs:a:1:task-definition/trainer:7"), "machines for tasks of arn:aws:ecs:a:1:task"),
+    ],
+)
+def test_what_a_key_stands_for_is_said_in_words(key, words):
+    assert describe_key(key).startswith(words)

@@ -19,6 +19,7 @@ from relaunch.core.offerings.spot_runs import (
     change_by_run,
     is_news,
     pool_hours,
+    pool_time,
     unknown_pool,
 )
 
@@ -35,7 +36,10 @@ def run(what: Observed, hours: float = 0.0, at: datetime = NOW) -> SpotRun:
 
 
 def test_times_are_hours_since_1970():
-    assert pool_hours(datetime.fromisoformat("1970-01-02T01:30:00+01:00")) == 24.5
+    at = datetime.fromisoformat("1970-01-02T01:30:00+01:00")
+
+    assert pool_hours(at) == 24.5
+    assert pool_time(24.5) == at
 
 
 def test_a_pool_that_is_not_known_has_the_name_of_its_offering():

@@ -35,7 +35,7 @@ from functools import cache
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.instance_types import AmiKind, ami_kind
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, Offering, OfferingKey, remembered_key
-from relaunch.core.offerings.quotas import quota_of
+from relaunch.core.offerings.quotas import ALL_QUOTAS, quota_of
 
 # In lower case, like instance types: the jobs table has the runs on spot (`RUNS#…`) before all failures.
 _ANY_TYPE = "any-type"
@@ -92,6 +92,27 @@ def refused_placements(revision_arn: str, memory: CapacityMemory) -> tuple[Capac
 def is_scope(key: OfferingKey) -> bool:
     """Return whether a key stands for several instance types."""
     return key.instance_type.startswith((_ANY_TYPE, _QUOTA, _FAMILY, _IMAGE, _PLACEMENT))
+
+
+_WORDS = {
+    _ANY_TYPE: "all machines on {purchase}{zone}",
+    _QUOTA: "all types of the quota {name}",
+    _FAMILY: "all sizes of {name} on {purchase}",
+    _IMAGE: "all machines with the {name} image",
+    _PLACEMENT: "machines for tasks of {name}",
+}
+
+
+def describe_key(key: OfferingKey) -> str:
+    """Return what a key of the memory stands for, in words."""
+    kind, colon, name = key.instance_type.partition(":")
+    words = _WORDS.get(f"{kind}{colon}")
+    if words is not None:
+        name = next((str(quota) for quota in ALL_QUOTAS if quota.code == name), name)
+        return words.format(name=name, purchase=key.purchase, zone=f" in {key.zone}" if key.zone else "")
+    instance_type, _, provider = key.instance_type.partition("@")
+    of_provider = f" of capacity provider {provider}" if provider else ""
+    return f"{replace(key, instance_type=instance_type)}{of_provider}"
 
 
 def find_failures(offering: Offering, memory: CapacityMemory) -> list[CapacityFailure]:

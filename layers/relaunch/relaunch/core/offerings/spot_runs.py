@@ -168,7 +168,7 @@ class SpotPool:
     @property
     def forgotten_at(self) -> datetime:
         """Return when nothing that the record says counts any more."""
-        return _EPOCH + timedelta(hours=self.record.seen_at) + KEPT_FOR
+        return pool_time(self.record.seen_at) + KEPT_FOR
 
 
 def unknown_pool(offering: OfferingKey) -> SpotPool:
@@ -179,6 +179,11 @@ def unknown_pool(offering: OfferingKey) -> SpotPool:
 def pool_hours(at: datetime) -> float:
     """Return a time as records have it."""
     return (at - _EPOCH) / timedelta(hours=1)
+
+
+def pool_time(hours: float) -> datetime:
+    """Return a time that records have."""
+    return _EPOCH + timedelta(hours=hours)
 
 
 def is_news(before: PoolRecord, after: PoolRecord) -> bool:
