@@ -1,6 +1,5 @@
 """Answers the requests of the dashboard."""
 
-import hashlib
 import json
 import traceback
 import uuid
@@ -44,31 +43,40 @@ class Dashboard:
         self._kept = Kept(connection.now)
         self._lists = JobLists(connection.deps.jobs, self._kept)
         self._jobs = JobReader(connection, self._kept)
+        self._bugs: set[tuple[type[Exception], str, int | None]] = set()
 
     def answer(self, request: Request) -> Response:
         """Return the answer to a request; what goes wrong is a page too, and never a traceback."""
         try:
             if self._guard.is_entry(request):
                 # A cookie that is SameSite=Strict is not sent after a redirect from elsewhere: the page itself goes on.
-                body = b'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/">'
-                return Response(200, body, headers={"Set-Cookie": self._guard.cookie})
+                return Response(200, render("entry.html", {}).encode(), headers={"Set-Cookie": self._guard.cookie})
             self._guard.check(request)
-        except RefusedError as refusal:
-            return self._page(403, "problem.html", {"title": "Refused", "message": str(refusal), "hint": ""}, request)
-        try:
             return self._route(request)
+        except RefusedError as refusal:
+            # Whoever was not let in learns nothing of the stack, and sees nothing that an address says.
+            return Response(403, render("refused.html", {"why": str(refusal)}).encode())
         except Exception as error:  # noqa: BLE001 - a page that fails ends no command
             return self._problem(error, request)
 
     def _problem(self, error: Exception, request: Request) -> Response:
         explained = explain_error(error)
         if explained is None:
-            echo("".join(traceback.format_exception(error)), err=True)
+            self._print_bug(error)
             explained = CommandError(
                 "a bug of Relaunch", "its traceback is in the terminal of `relaunch dashboard`", 70
             )
         values = {"title": "That did not work", "message": explained.message, "hint": explained.hint}
         return self._page(_STATUSES.get(explained.exit_code, 500), "problem.html", values, request)
+
+    def _print_bug(self, error: Exception) -> None:
+        """Print the traceback of a bug, once: an open page asks again and again."""
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        known = (type(error), last.filename, last.lineno)
+        if known not in self._bugs:
+            self._bugs.add(known)
+            for line in "".join(traceback.format_exception(error)).splitlines():
+                echo(line, err=True, is_whole=True)
 
     def _route(self, request: Request) -> Response:
         return self._post(request) if request.method == "POST" else self._get(request)
@@ -114,7 +122,8 @@ class Dashboard:
         return self._page(404, "problem.html", values, request)
 
     def _page(self, status: int, template: str, values: Mapping[str, object], request: Request) -> Response:
-        note = request.parameter("note")
+        # What came of a form; another page or program that opens an address puts no words into ours.
+        note = request.parameter("note") if request.header("sec-fetch-site") == "same-origin" else ""
         common = {"now": self._connection.now(), "note": note, "page": "", **self._common}
         return Response(status, render(template, {**common, **values}).encode())
 
@@ -124,12 +133,8 @@ class Dashboard:
         return self._page(200, template, {**values, **secrets}, request)
 
     def _live(self, template: str, values: Mapping[str, object], request: Request) -> Response:
-        """Return a page that is asked for again and again, or only that it is the same."""
-        page = self._page(200, template, values, request)
-        headers = {"ETag": hashlib.sha256(page.body).hexdigest()[:32]}
-        if request.header("if-none-match") == headers["ETag"]:
-            return Response(304, headers=headers)
-        return Response(200, page.body, headers=headers)
+        """Return a page that is asked for again and again."""
+        return self._page(200, template, values, request)
 
     def _list_jobs(self, request: Request) -> Response:
         now = self._connection.now()
@@ -140,6 +145,9 @@ class Dashboard:
 
     def _show_job(self, request: Request, job_id: str) -> Response:
         view = self._jobs.load(job_id)
+        if view.job.job_id != job_id:
+            # The beginning of an ID is looked for in lists, once.
+            return Response(303, headers={"Location": job_link(quote(view.job.job_id, safe=""))})
         return self._live(
             "job.html", {"page": "jobs", "now": view.now, "is_export": False, **job_values(view)}, request
         )
