@@ -140,7 +140,7 @@ test-browser: environment-browser environment-emulator build ## In Chromium, whi
 	@.venv-browser/bin/pytest -q -m browser tests/browser
 
 dashboard-pictures: environment-browser ## Draw `relaunch dashboard` in Chromium: docs/dashboard-*.png
-	@RELAUNCH_PICTURES=docs .venv-browser/bin/pytest -q -m browser tests/browser/test_dashboard_pictures.py
+	@DASHBOARD_PICTURES=docs .venv-browser/bin/pytest -q -m browser tests/browser/test_dashboard_pictures.py
 
 .PHONY: test-neighbours
 test-neighbours: environment environment-emulator build ## Four stacks in one account, as they are deployed: no role of one reaches another (four minutes)

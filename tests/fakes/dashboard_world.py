@@ -29,10 +29,10 @@ HOSTILE = f"'\"><img src=x onerror=alert(1)>{SCRIPT}"
 BIDI = "a\u202egnp.exe\u2066\x1b[31m"
 _BY_HAND = {
     "wait-capacity": Waiting(
-        WaitReason.CAPACITY, NOW, "all 3 offerings failed within 30 minutes", NOW + timedelta(hours=6)
+        WaitReason.CAPACITY, NOW, "all 3 offerings failed within 30 minutes", NOW + timedelta(days=1)
     ),
     "wait-budget": Waiting(WaitReason.BUDGET, NOW, "definition/resnet has 0.12 USD of 50.00 USD left this month"),
-    "wait-image": Waiting(WaitReason.IMAGE, NOW, "trainer:5e07 is not in the registry", NOW + timedelta(hours=1)),
+    "wait-image": Waiting(WaitReason.IMAGE, NOW, "trainer:5e07 is not in the registry", NOW + timedelta(days=1)),
 }
 
 
@@ -80,6 +80,15 @@ class DashboardWorld(CliSession):
         self.save(self.running, 4_000)
         self.log(self.running, "epoch 1", "relaunch: step=4000 of=20000 loss=0.8231", f"\x1b[32m{HOSTILE}{BIDI}\x1b[0m")
         self.note(self.running, 4_000)
+        self.clock.advance(3_600)
+        self.save(self.running, 7_000)
+        self.log(self.running, "relaunch: step=7000 of=20000 loss=0.6333")
+
+    def forget_hostile(self) -> None:
+        """Leave the hostile job and line out, as on a picture."""
+        self.jobs._records.pop(self.hostile)
+        for lines in self.logs.streams.values():
+            lines[:] = [each for each in lines if HOSTILE not in each[1]]
 
     def task(self, job_id: str) -> str:
         """Return the ARN of the task of a job."""
@@ -118,7 +127,9 @@ class DashboardWorld(CliSession):
         self.jobs._store(changed, ())
 
     def _add(self, job_id: str, state: JobState, **fields: Any) -> None:
-        job = make_job(job_id, **{"state": state, "accepted_at": self.now(), "state_since": self.now(), **fields})
+        job = make_job(
+            job_id, **{"state": state, "waiting": None, "accepted_at": self.now(), "state_since": self.now(), **fields}
+        )
         self.jobs.create_job(
             job, (TimelineEntry(self.now(), JobState.WAITING, "accepted"), TimelineEntry(self.now(), state, "changed"))
         )

@@ -87,6 +87,8 @@ class _Handler(BaseHTTPRequestHandler):
     def send_error(self, code: int, *_: object, **__: object) -> None:
         """Answer what is no request that this server takes: nothing of it is repeated, and the connection ends."""
         self.close_connection = True
+        # Of a version that could not be read: it would be HTTP/0.9, which has no headers.
+        self.request_version = self.protocol_version
         self._send(Response(code, f"{HTTPStatus(code).phrase}\n".encode(), TEXT, {"Connection": "close"}))
 
     def _answer(self, body: bytes) -> None:
