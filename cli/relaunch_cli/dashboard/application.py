@@ -66,7 +66,12 @@ class Dashboard:
             explained = CommandError(
                 "a bug of Relaunch", "its traceback is in the terminal of `relaunch dashboard`", 70
             )
-        values = {"title": "That did not work", "message": explained.message, "hint": explained.hint}
+        hint = explained.hint
+        if request.method == "POST" and explained.message.startswith("AWS denies"):
+            hint = (
+                "you may look, and forms need more: whoever has the role OperatorRole may send them (docs/security.md)"
+            )
+        values = {"title": "That did not work", "message": explained.message, "hint": hint}
         return self._page(_STATUSES.get(explained.exit_code, 500), "problem.html", values, request)
 
     def _print_bug(self, error: Exception) -> None:
