@@ -33,7 +33,7 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # ── What is installed ────────────────────────────────────────────────────────────────────────────────────────────────
-.PHONY: setup environment environment-sam environment-emulator environment-workflows environment-checkov environment-bench environment-mutate requirements
+.PHONY: setup environment environment-sam environment-emulator environment-workflows environment-checkov environment-bench environment-mutate environment-browser requirements
 setup: environment environment-sam environment-emulator ## Install everything (the other targets do it when needed)
 
 environment:
@@ -56,6 +56,9 @@ environment-bench:
 
 environment-mutate:
 	@$(INSTALL) .venv-mutate --requirement requirements/dev.txt --requirement requirements/mutate.txt --project
+
+environment-browser:
+	@$(INSTALL) .venv-browser --requirement requirements/dev.txt --requirement requirements/browser.txt --project
 
 requirements: ## Compile the lists of packages to versions and hashes; UPGRADE=--upgrade takes the newest that fit
 	@$(INSTALL) .venv-requirements --requirement requirements/compile.txt
@@ -132,9 +135,12 @@ test-python: ## The unit tests under another interpreter: PYTHON=python3.13 (thr
 	@.venv-python/bin/pytest -q -n $(PROCESSORS) $(SIDE_BY_SIDE) tests/unit
 
 # Nothing installs Chromium here: it needs root, and is the command `chromium` of Debian's package of that name.
-.PHONY: test-browser
-test-browser: environment environment-emulator build ## A page in Chromium, which must be installed, attacks the local world (half a minute)
-	@$(ENVIRONMENT)/pytest -q -m browser tests/browser
+.PHONY: test-browser dashboard-pictures
+test-browser: environment-browser environment-emulator build ## In Chromium, which must be installed: a page attacks the local world, and `relaunch dashboard` is used (a minute)
+	@.venv-browser/bin/pytest -q -m browser tests/browser
+
+dashboard-pictures: environment-browser ## Draw `relaunch dashboard` in Chromium: docs/dashboard-*.png
+	@DASHBOARD_PICTURES=docs .venv-browser/bin/pytest -q -m browser tests/browser/test_dashboard_pictures.py
 
 .PHONY: test-neighbours
 test-neighbours: environment environment-emulator build ## Four stacks in one account, as they are deployed: no role of one reaches another (four minutes)
@@ -264,6 +270,6 @@ catalogue: environment ## Make the bundled catalogue again from pinned releases,
 	@$(ENVIRONMENT)/python catalogue/spot_advisor.py
 
 clean: ## Remove everything that was installed or built
-	rm -rf .venv .venv-sam .venv-emulator .venv-bench .venv-peers .venv-kubernetes .venv-mutate .venv-python .venv-pytorch .venv-trainers .venv-requirements .venv-workflows .venv-audit .venv*.lock .aws-sam .cache .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-sam .venv-emulator .venv-bench .venv-peers .venv-kubernetes .venv-mutate .venv-python .venv-pytorch .venv-trainers .venv-requirements .venv-workflows .venv-browser .venv-audit .venv*.lock .aws-sam .cache .mypy_cache .ruff_cache .pytest_cache
 	rm -rf .import_linter_cache .hypothesis .coverage dist demo.json demo-failure.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -48,6 +48,7 @@ LISTS = (
     RequirementList(f"{KUBERNETES_LAYER}.in", f"{KUBERNETES_LAYER}.txt", LAYER),
     _group("dev", LAYER),
     _group("mutate", DEVELOPMENT),
+    _group("browser", DEVELOPMENT),
     _group("pytorch", DEVELOPMENT),
     _group("trainers", DEVELOPMENT),
     RequirementList("examples/train/requirements.in", "examples/train/requirements.txt", LAYER),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -10,9 +11,11 @@ from authorization.job_stories import tell_of_a_life_on_machines
 from authorization.stories import Stories, make_demo
 from fakes.aws import aws_in_process
 from fakes.cli_session import invoke
-from fakes.dashboard_pages import Pages
+from fakes.dashboard_world import own
 from fakes.role_world import FAMILY, REGION, RoleWorld
 from relaunch_cli.aws.connection import AwsConnection
+from relaunch_cli.dashboard.application import Dashboard
+from relaunch_cli.dashboard.guard import FORM_FIELD, Guard
 
 DEFINITIONS = f"""jobs:
   demo:
@@ -57,7 +60,6 @@ COMMANDS: dict[str, Arguments] = {
 # They write a script and a schema; the pages of the dashboard are asked for below; `init` is tried in an account of its
 # own, by tests/real/test_deploy.py.
 ELSEWHERE = {"completion", "dashboard", "init", "schema"}
-PAGES = ("", "jobs/{job}", "jobs/{job}/log", "machines", "costs", "market", "market/{type}", "definitions")
 
 
 @pytest.fixture(scope="module")
@@ -121,20 +123,6 @@ def test_an_operator_may_run_what_is_given_to_operators(
     assert "not authorized" not in said
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_a_reader_may_look_at_every_page(stack: tuple[RoleWorld, str], page: str) -> None:
-    world, job_id = stack
-    connection = AwsConnection("relaunch", REGION)
-    connection.__dict__["_session"] = world.session("ReaderRole")
-    offered = connection.deps.offerings.offerings(connection.now())
-    before = len(world.refused)
-
-    said = Pages(connection).html(f"/{page.format(job=job_id, type=offered[0].instance_type.name)}")
-
-    assert world.refused[before:] == []
-    assert "AWS denies" not in said
-
-
 @pytest.mark.parametrize(
     "command", ["apply", "submit", "retry", "definitions delete", "dead-letters list", "budgets set"]
 )
@@ -142,3 +130,61 @@ def test_a_reader_may_change_nothing(stack: tuple[RoleWorld, str], command: str,
     refused, _ = run(stack, "ReaderRole", command, tmp_path)
 
     assert refused
+
+
+GUARD = Guard(8000)
+PAGES = (
+    "/",
+    "/?state=failed",
+    "/jobs/{job}",
+    "/jobs/{job}/log",
+    "/jobs/{job}/cancel",
+    "/jobs/{job}/retry",
+    "/jobs/{job}/export",
+    "/machines",
+    "/costs",
+    "/market",
+    "/market/g5.xlarge",
+    "/definitions",
+)
+FORMS = ("/jobs/{job}/cancel", "/jobs/{job}/retry", "/definitions/demo/submit")
+
+
+def ask(stack: tuple[RoleWorld, str], role: str, method: str, target: str) -> tuple[list[str], int, str]:
+    """Ask the dashboard with a role; return what that was refused, the status, and the page."""
+    world, job_id = stack
+    world.stores.definitions.save_definition(make_demo())
+    connection = AwsConnection("relaunch", REGION)
+    connection.__dict__["_session"] = world.session(role)
+    before = len(world.refused)
+    form = urlencode({FORM_FIELD: GUARD.form_token, "key": "k"}).encode() if method == "POST" else b""
+    request = own(8000, GUARD, method, target.format(job=job_id), form)
+    answer = Dashboard(connection, GUARD, "relaunch").answer(request)
+    refused = [f"{each.action} on {each.resource}" for each in world.refused[before:]]
+    return refused, answer.status, answer.body.decode()
+
+
+@pytest.mark.parametrize("target", [*PAGES, "/definitions/demo/submit"])
+def test_a_reader_sees_every_page_of_the_dashboard(stack: tuple[RoleWorld, str], target: str) -> None:
+    refused, status, page = ask(stack, "ReaderRole", "GET", target)
+
+    assert (refused, status) == ([], 200), page
+    assert "not authorized" not in page
+    assert "denies" not in page
+
+
+@pytest.mark.parametrize("target", FORMS[1:])
+def test_a_form_says_to_a_reader_who_may_send_it(stack: tuple[RoleWorld, str], target: str) -> None:
+    refused, status, page = ask(stack, "ReaderRole", "POST", target)
+
+    assert refused
+    assert status == 502
+    assert "AWS denies" in page
+    assert "whoever has the role OperatorRole may send them" in page
+
+
+@pytest.mark.parametrize("target", FORMS)
+def test_an_operator_may_send_every_form(stack: tuple[RoleWorld, str], target: str) -> None:
+    refused, status, page = ask(stack, "OperatorRole", "POST", target)
+
+    assert (refused, status) == ([], 303), page

@@ -24,6 +24,8 @@ from relaunch.core.triggers import events
 from relaunch.entrypoints import job_api
 from relaunch.entrypoints.consumers import CONSUMERS
 from relaunch.usecases import submit_job
+from relaunch_cli.dashboard import application, rendering
+from relaunch_cli.dashboard.guard import Guard
 from relaunch_cli.repository_setup import file_changes, git_repository
 from relaunch_local.attack import (
     attempts,
@@ -42,6 +44,7 @@ from relaunch_local.templates.deployed import DeployedStacks
 
 # It opens the emulator: tests/real and tests/browser attack that.
 COUNT = 16
+_ENVIRONMENT = rendering._environment()
 IN_PROCESS = sorted(set(SURFACES) - {"web pages and the local world"})
 
 
@@ -115,6 +118,12 @@ def read_to_the_end(self: checkpoints.S3Checkpoints, bucket: str, key: str) -> b
         ("command files", file_changes, "_place_of", lambda root, path: (root / path).resolve()),
         ("command files", git_repository, "GITHUB_REPOSITORY_PATTERN", ".*"),
         ("control sequences", terminal, "escape_json", lambda text: text),
+        ("the dashboard and other pages", Guard, "_check_host", always(None)),
+        ("the dashboard and other pages", Guard, "_names_other_origin", always(value=False)),
+        ("the dashboard and other pages", Guard, "_is_own_form", always(value=True)),
+        ("values on the dashboard", rendering, "_environment", always(_ENVIRONMENT.overlay(autoescape=False))),
+        ("values on the dashboard", rendering, "_environment", always(_ENVIRONMENT.overlay(finalize=str))),
+        ("values on the dashboard", application, "log_lines", lambda text: [text]),
     ],
 )
 def test_a_weakness_is_found(

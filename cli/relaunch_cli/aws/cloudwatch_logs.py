@@ -21,8 +21,13 @@ class CloudWatchLogs:
     def __init__(self, session: "boto3.Session") -> None:
         self._session = session
         self._client = cache(self._make_client)
+        # A revision never changes.
+        self._destination = cache(self._find_destination)
 
     def destination(self, revision_arn: str, container: str) -> LogDestination:
+        return self._destination(revision_arn, container)
+
+    def _find_destination(self, revision_arn: str, container: str) -> LogDestination:
         answer = self._session.client("ecs").describe_task_definition(taskDefinition=revision_arn)
         definitions = answer["taskDefinition"].get("containerDefinitions", [])
         found: Any = next((each for each in definitions if each.get("name") == container), {})

@@ -2,10 +2,11 @@
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
 from relaunch_cli import exit_codes
 from relaunch_cli.aws.configuration import configuration_files, configured_region
@@ -49,6 +50,8 @@ class AwsConnection:
             check_region(self._region, session)
         elif session.region_name:
             check_partition(session.region_name, session)
+        # Making clients is not thread-safe (boto3 guide, "Multithreading"), and the dashboard answers in threads.
+        session.client = _one_at_a_time(session.client)  # type: ignore[method-assign]
         return session
 
     @cached_property
@@ -254,6 +257,16 @@ class AwsConnection:
         is_configured = self._region or configured_region() or configuration_files()
         if not is_configured or not self._session.region_name:
             raise _no_region()
+
+
+def _one_at_a_time(make: Callable[..., Any]) -> Callable[..., Any]:
+    lock = Lock()
+
+    def made(*arguments: Any, **words: Any) -> Any:
+        with lock:
+            return make(*arguments, **words)
+
+    return made
 
 
 def _no_region() -> NotConnectedError:

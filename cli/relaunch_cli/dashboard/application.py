@@ -1,6 +1,5 @@
 """Answers the requests of the dashboard."""
 
-import hashlib
 import json
 import traceback
 import uuid
@@ -45,6 +44,7 @@ class Dashboard:
         self._common = {"stack": stack, "poll_seconds": poll_seconds}
         self._kept = Kept(connection.now)
         self._stack = StackPages(connection, self._kept)
+        self._bugs: set[tuple[type[Exception], str, int | None]] = set()
 
     # Connecting takes a second, which nobody waits for who does not look.
     @cached_property
@@ -61,25 +61,39 @@ class Dashboard:
             if self._guard.is_entry(request):
                 # A cookie that is SameSite=Strict is not sent after a redirect from elsewhere: the page itself goes on.
                 job_id = request.parameter("job")
-                body = render("enter.html", {"link": job_link(quote(job_id, safe="")) if job_id else "/"}).encode()
+                body = render("entry.html", {"link": job_link(quote(job_id, safe="")) if job_id else "/"}).encode()
                 return Response(200, body, headers={"Set-Cookie": self._guard.cookie})
             self._guard.check(request)
-        except RefusedError as refusal:
-            return self._page(403, "problem.html", {"title": "Refused", "message": str(refusal), "hint": ""}, request)
-        try:
             return self._route(request)
+        except RefusedError as refusal:
+            # Whoever was not let in learns nothing of the stack, and sees nothing that an address says.
+            return Response(403, render("refused.html", {"why": str(refusal)}).encode())
         except Exception as error:  # noqa: BLE001 - a page that fails ends no command
             return self._problem(error, request)
 
     def _problem(self, error: Exception, request: Request) -> Response:
         explained = explain_error(error)
         if explained is None:
-            echo("".join(traceback.format_exception(error)), err=True)
+            self._print_bug(error)
             explained = CommandError(
                 "a bug of Relaunch", "its traceback is in the terminal of `relaunch dashboard`", 70
             )
-        values = {"title": "That did not work", "message": explained.message, "hint": explained.hint}
+        hint = explained.hint
+        if request.method == "POST" and explained.message.startswith("AWS denies"):
+            hint = (
+                "you may look, and forms need more: whoever has the role OperatorRole may send them (docs/security.md)"
+            )
+        values = {"title": "That did not work", "message": explained.message, "hint": hint}
         return self._page(_STATUSES.get(explained.exit_code, 500), "problem.html", values, request)
+
+    def _print_bug(self, error: Exception) -> None:
+        """Print the traceback of a bug, once: an open page asks again and again."""
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        known = (type(error), last.filename, last.lineno)
+        if known not in self._bugs:
+            self._bugs.add(known)
+            for line in "".join(traceback.format_exception(error)).splitlines():
+                echo(line, err=True, is_whole=True)
 
     def _route(self, request: Request) -> Response:
         if request.method == "POST":
@@ -139,7 +153,8 @@ class Dashboard:
         return self._page(404, "problem.html", values, request)
 
     def _page(self, status: int, template: str, values: Mapping[str, object], request: Request) -> Response:
-        note = request.parameter("note")
+        # What came of a form; another page or program that opens an address puts no words into ours.
+        note = request.parameter("note") if request.header("sec-fetch-site") == "same-origin" else ""
         common = {"now": self._connection.now(), "note": note, "page": "", **self._common}
         return Response(status, render(template, {**common, **values}).encode())
 
@@ -149,12 +164,8 @@ class Dashboard:
         return self._page(200, template, {**values, **secrets}, request)
 
     def _live(self, template: str, values: Mapping[str, object], request: Request) -> Response:
-        """Return a page that is asked for again and again, or only that it is the same."""
-        page = self._page(200, template, values, request)
-        headers = {"ETag": hashlib.sha256(page.body).hexdigest()[:32]}
-        if request.header("if-none-match") == headers["ETag"]:
-            return Response(304, headers=headers)
-        return Response(200, page.body, headers=headers)
+        """Return a page that is asked for again and again."""
+        return self._page(200, template, values, request)
 
     def _list_jobs(self, request: Request) -> Response:
         now = self._connection.now()
@@ -165,6 +176,9 @@ class Dashboard:
 
     def _show_job(self, request: Request, job_id: str) -> Response:
         view = self._jobs.load(job_id)
+        if view.job.job_id != job_id:
+            # The beginning of an ID is looked for in lists, once.
+            return Response(303, headers={"Location": job_link(quote(view.job.job_id, safe=""))})
         return self._live(
             "job.html", {"page": "jobs", "now": view.now, "is_export": False, **job_values(view)}, request
         )

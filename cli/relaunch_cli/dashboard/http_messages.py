@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote
 
 HTML = "text/html; charset=utf-8"
+TEXT = "text/plain; charset=utf-8"
+_MOST_FIELDS = 200
 # Nothing but this server's own files, and no other page may frame it ("Content Security Policy Level 3", W3C).
 _HEADERS: Mapping[str, str] = MappingProxyType(
     {
@@ -17,7 +19,9 @@ _HEADERS: Mapping[str, str] = MappingProxyType(
         "Cache-Control": "no-store",
         "Cross-Origin-Opener-Policy": "same-origin",
         "Cross-Origin-Resource-Policy": "same-origin",
-        "Referrer-Policy": "no-referrer",
+        # No other site learns an address. With "no-referrer" the Origin of a form would be "null", also to this server
+        # (Fetch standard, "append a request `Origin` header").
+        "Referrer-Policy": "same-origin",
         "X-Content-Type-Options": "nosniff",
         "X-Frame-Options": "DENY",
     }
@@ -41,17 +45,19 @@ class Request:
     @cached_property
     def path(self) -> tuple[str, ...]:
         """Return the parts of the path, decoded: an encoded slash divides none of them."""
-        return tuple(unquote(part) for part in urlsplit(self.target).path.split("/") if part)
+        # urlsplit raises errors for targets such as `//[`.
+        path = self.target.partition("?")[0].partition("#")[0]
+        return tuple(unquote(part) for part in path.split("/") if part)
 
     @cached_property
     def query(self) -> Mapping[str, Sequence[str]]:
         """Return the parameters of the query."""
-        return _parse(urlsplit(self.target).query)
+        return _parse(self.target.partition("?")[2])
 
     @cached_property
     def form(self) -> Mapping[str, Sequence[str]]:
-        """Return the fields of a form."""
-        return _parse(self.body.decode("utf-8", "replace"))
+        """Return the fields of a form; one that was left empty is a field too."""
+        return _parse(self.body.decode("utf-8", "replace"), keeps_empty=True)
 
     def parameter(self, name: str) -> str:
         """Return the first value of a parameter of the query, without spaces around it; empty if there is none."""
@@ -62,9 +68,9 @@ class Request:
         return self.form.get(name, [""])[0]
 
 
-def _parse(text: str) -> Mapping[str, Sequence[str]]:
+def _parse(text: str, *, keeps_empty: bool = False) -> Mapping[str, Sequence[str]]:
     try:
-        return parse_qs(text, max_num_fields=100, errors="replace")
+        return parse_qs(text, keeps_empty, max_num_fields=_MOST_FIELDS, errors="replace")
     except ValueError:
         return {}
 

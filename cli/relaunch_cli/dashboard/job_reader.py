@@ -2,7 +2,7 @@
 
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -76,13 +76,14 @@ class JobReader:
         """
         deps = self._connection.deps
         job = load_job(deps, given)
-        version = (job.job_id, job.version)
-        history = self._kept.get(("history", *version), _LONG, lambda: deps.jobs.load_history(job.job_id))
+        # A running job has a new version every few minutes: of each only the newest is kept.
+        kept = partial(self._kept.get, version=job.version)
+        history = kept(("history", job.job_id), _LONG, lambda: deps.jobs.load_history(job.job_id))
         if history is None:
             raise CommandError(f"{job.job_id} is kept no longer", exit_code=exit_codes.NOT_FOUND)
         seconds = _LONG if job.state.is_final else _CHECKPOINT_SECONDS
-        saved = self._kept.get(("saved", *version), seconds, lambda: load_checkpoints(job, deps.checkpoints))
-        lines = self._kept.get(("lines", *version), _LINE_SECONDS, partial(load_lines, history, self._connection))
+        saved = kept(("saved", job.job_id), seconds, lambda: load_checkpoints(job, deps.checkpoints))
+        lines = kept(("lines", job.job_id), _LINE_SECONDS, partial(load_lines, history, self._connection))
         now = deps.clock.now()
         history = with_noted(history, saved, now)
         machines = load_job_machines(history.job, self._machines)
@@ -116,8 +117,8 @@ class JobReader:
             self._logs[job.job_id] = log
             while len(self._logs) > _MOST_LOGS:
                 self._logs.pop(next(iter(self._logs)))
-            problem = self._kept.get(("log", job.job_id), _LOG_SECONDS, log.read)
-            return log.since(number), problem
+        problem = self._kept.get(("log", job.job_id), _LOG_SECONDS, log.read)
+        return log.since(number), problem
 
 
 class _Log:
@@ -126,7 +127,7 @@ class _Log:
     def __init__(self, connection: Connection, job: Job) -> None:
         self._connection = connection
         self._job_id = job.job_id
-        self._source = connection.pod_logs if job.definition.target.capabilities.runs_pods else connection.logs
+        self._runs_pods = job.definition.target.capabilities.runs_pods
         self._reader: JobLogs | None = None
         self._lines: deque[tuple[int, LogLine]] = deque(maxlen=LOG_LINES)
         self._count = 0
@@ -138,23 +139,29 @@ class _Log:
             if runs is None:
                 return ""
             if self._reader is None:
-                self._reader = JobLogs(self._source, find_container(None, runs))
-                lines = self._reader.tail(runs, _FIRST_LINES)
+                source = self._connection.pod_logs if self._runs_pods else self._connection.logs
+                reader = JobLogs(source, find_container(None, runs))
+                self._add(reader.tail(runs, _FIRST_LINES))
+                # Not before: `read` of one that has no tail begins with the first line of the log.
+                self._reader = reader
             else:
-                lines = list(self._reader.read(runs, self._connection.now()))
+                self._add(self._reader.read(runs, self._connection.now()))
         except Exception as error:
             explained = explain_error(error)
             if explained is None:
                 raise
             return f"{explained.message}{': ' if explained.hint else ''}{explained.hint}"
+        return ""
+
+    def _add(self, lines: Iterable[LogLine]) -> None:
         for line in lines:
             self._count += 1
             self._lines.append((self._count, line))
-        return ""
 
     def since(self, number: int) -> Sequence[tuple[int, LogLine]]:
-        """Return the lines after the line of this number."""
-        return [each for each in self._lines if each[0] > number]
+        """Return the lines after the line of this number; all of them after one that another log has given out."""
+        after = number if number <= self._count else 0
+        return [each for each in list(self._lines) if each[0] > after]
 
 
 class _KeptMachines:

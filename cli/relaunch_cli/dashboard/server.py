@@ -1,15 +1,20 @@
 """The server of the dashboard: on loopback, as long as the command runs."""
 
+import sys
 import threading
 from collections.abc import Callable
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from relaunch_cli.dashboard.http_messages import Request, Response
+from relaunch_cli.dashboard.http_messages import TEXT, Request, Response
+from relaunch_cli.terminal import echo
 
 MOST_BYTES = 64 * 1024
 """The longest body that is read: forms are short."""
 _IDLE_SECONDS = 30.0
+_MOST_CONNECTIONS = 64
+"""How many are open at once, each in a thread; a browser opens six."""
 Answer = Callable[[Request], Response]
 
 
@@ -26,6 +31,7 @@ class DashboardServer(ThreadingHTTPServer):
         """
         super().__init__(("127.0.0.1", port), _Handler)
         self.answer: Answer = lambda _request: Response(503)
+        self._free = threading.BoundedSemaphore(_MOST_CONNECTIONS)
 
     @property
     def port(self) -> int:
@@ -36,13 +42,30 @@ class DashboardServer(ThreadingHTTPServer):
         """Serve until the process ends, or until `shutdown`."""
         threading.Thread(target=self.serve_forever, name="dashboard", daemon=True).start()
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: a browser that leaves while it is answered is no error."""
+    def verify_request(self, *_: object) -> bool:
+        """Return whether another connection is taken."""
+        return self._free.acquire(blocking=False)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer the requests of a connection until it ends."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, *_: object) -> None:
+        """Say nothing of a browser that leaves while it is answered, which is no error."""
+        error = sys.exception()
+        if not isinstance(error, OSError):
+            echo(f"relaunch dashboard: {error!r}", err=True)
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = _IDLE_SECONDS
+    # Headers and body in one segment: otherwise a delayed acknowledgement costs 40 ms.
+    wbufsize = -1
+    disable_nagle_algorithm = True
     server: DashboardServer
 
     def do_GET(self) -> None:
@@ -52,14 +75,26 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(b"")
 
     def do_POST(self) -> None:
-        length = self.headers.get("Content-Length", "")
+        lengths = self.headers.get_all("Content-Length", [])
+        length = lengths[0] if len(lengths) == 1 and "Transfer-Encoding" not in self.headers else ""
         if not (length.isascii() and length.isdigit() and len(length) < 8 and int(length) <= MOST_BYTES):
-            self.close_connection = True
-            self._send(Response(413, b"the body is too long, or has no length", "text/plain"))
+            self.send_error(413)
             return
-        self._answer(self.rfile.read(int(length)))
+        body = self.rfile.read(int(length))
+        if len(body) == int(length):
+            self._answer(body)
+
+    def send_error(self, code: int, *_: object, **__: object) -> None:
+        """Answer what is no request that this server takes: nothing of it is repeated, and the connection ends."""
+        self.close_connection = True
+        # Of a version that could not be read: it would be HTTP/0.9, which has no headers.
+        self.request_version = self.protocol_version
+        self._send(Response(code, f"{HTTPStatus(code).phrase}\n".encode(), TEXT, {"Connection": "close"}))
 
     def _answer(self, body: bytes) -> None:
+        if not body and not {"content-length", "transfer-encoding"}.isdisjoint(map(str.lower, self.headers)):
+            # A body that is not read would be taken for the next request.
+            self.close_connection = True
         headers = [(name.lower(), value) for name, value in self.headers.items()]
         self._send(self.server.answer(Request(self.command, self.path, headers, body)))
 

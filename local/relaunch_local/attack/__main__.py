@@ -21,6 +21,7 @@ from relaunch_local.attack import (
     command_files,
     corpus,
     cross_origin,
+    dashboards,
     definition_files,
     deliveries,
     families,
@@ -54,6 +55,8 @@ SURFACES: Mapping[str, Surface] = {
     "clusters": clusters.clusters,
     "command files": command_files.command_files,
     "control sequences": terminal.control_sequences,
+    "the dashboard and other pages": dashboards.other_pages,
+    "values on the dashboard": dashboards.hostile_values,
     "web pages and the local world": cross_origin.web_pages,
 }
 _SHOWN = 5

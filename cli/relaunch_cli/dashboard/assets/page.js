@@ -6,33 +6,41 @@ const parts = new Map([...document.querySelectorAll("[data-live]")].map((part) =
 const said = document.getElementById("connection");
 const log = document.getElementById("log");
 const MOST_LINES = 1000;
-let version = "";
 let failures = 0;
+let isAsking = false;
+
+// What finds an element again among those that take its place; empty for one that nothing tells from others.
+function keyOf(element) {
+  const own = element.id || (element.tagName === "SUMMARY" && element.parentElement.id);
+  if (own) return `#${CSS.escape(own)}${element.id ? "" : " > summary"}`;
+  const link = element.getAttribute("href");
+  return link ? `a[href="${CSS.escape(link)}"]` : "";
+}
 
 function replace(part, fresh) {
   const open = [...part.querySelectorAll("details")].map((each) => [each.id, each.open]);
-  const focused = part.contains(document.activeElement) ? document.activeElement.id : "";
+  const focused = part.contains(document.activeElement) ? keyOf(document.activeElement) : "";
+  const scrolled = [...part.querySelectorAll(".scroll")].map((each) => each.scrollLeft);
   part.replaceChildren(...fresh.childNodes);
+  part.querySelectorAll(".scroll").forEach((each, index) => { each.scrollLeft = scrolled[index] || 0; });
   for (const [id, isOpen] of open) {
     const details = id && document.getElementById(id);
     if (details) details.open = isOpen;
   }
-  if (focused) document.getElementById(focused)?.focus();
+  if (focused) part.querySelector(focused)?.focus({ preventScroll: true });
 }
 
 function isUsed(part) {
   const selected = window.getSelection();
   const isSelected = selected && !selected.isCollapsed && selected.anchorNode && part.contains(selected.anchorNode);
   const active = document.activeElement;
-  return isSelected || (part.contains(active) && active !== document.body && !active.id);
+  return isSelected || (part !== active && part.contains(active) && !keyOf(active));
 }
 
 async function look() {
-  const answer = await fetch(location.href, { headers: version ? { "If-None-Match": version } : {}, cache: "no-store" });
-  if (answer.status === 304) return;
-  if (!answer.ok) throw new Error(`${answer.status}`);
-  version = answer.headers.get("ETag") || "";
+  const answer = await fetch(location.href, { cache: "no-store" });
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  check(answer, page);
   for (const [id, before] of parts) {
     const part = document.getElementById(id);
     const fresh = page.getElementById(id);
@@ -42,10 +50,23 @@ async function look() {
   }
 }
 
+// An answer that is no page of what was asked for says why.
+function check(answer, page) {
+  if (answer.ok) return;
+  const why = page.querySelector("main .big") || page.querySelector("p");
+  throw Object.assign(new Error(why ? why.textContent : `${answer.status}`), { isAnswer: true });
+}
+
 async function follow() {
-  const answer = await fetch(`${log.dataset.log}?after=${log.dataset.after || 0}`, { cache: "no-store" });
-  if (!answer.ok) throw new Error(`${answer.status}`);
+  const after = Number(log.dataset.after || 0);
+  const answer = await fetch(`${log.dataset.log}?after=${after}`, { cache: "no-store" });
+  if (!answer.ok) check(answer, new DOMParser().parseFromString(await answer.text(), "text/html"));
   const { lines, problem } = await answer.json();
+  // The server has begun to read this log anew.
+  if (lines.length && lines[0].number <= after) {
+    log.replaceChildren();
+    delete log.dataset.attempt;
+  }
   const isAtEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 8;
   for (const line of lines) {
     if (log.dataset.attempt !== String(line.attempt)) {
@@ -69,23 +90,35 @@ function add(text, name) {
   log.append(line);
 }
 
-async function again() {
-  if (!document.hidden) {
-    try {
-      await look();
-      if (log) await follow();
-      failures = 0;
-      said.textContent = "";
-    } catch {
-      failures += 1;
-      if (failures > 1) said.textContent = "No answer: has relaunch dashboard ended?";
-    }
+async function ask(...asked) {
+  if (document.hidden || isAsking) return;
+  isAsking = true;
+  try {
+    for (const each of asked) await each();
+    failures = 0;
+    say("");
+  } catch (error) {
+    failures += 1;
+    if (error.isAnswer) say(`Not up to date: ${error.message}`);
+    else if (failures > 1) say("No answer: has relaunch dashboard ended?");
+  } finally {
+    isAsking = false;
   }
+}
+
+function say(text) {
+  if (said.textContent !== text) said.textContent = text;
+}
+
+const asked = log ? [look, follow] : [look];
+
+async function again() {
+  await ask(...asked);
   setTimeout(again, 1000 * seconds * Math.min(1 + failures, 12));
 }
 
-document.addEventListener("visibilitychange", () => {
-  if (!document.hidden && seconds) look().catch(() => undefined);
-});
-if (log) follow().catch(() => undefined);
-if (seconds) setTimeout(again, 1000 * seconds);
+if (seconds) {
+  document.addEventListener("visibilitychange", () => ask(...asked));
+  if (log) ask(follow);
+  setTimeout(again, 1000 * seconds);
+}

@@ -60,7 +60,9 @@ def _done(view: JobView) -> str:
     if job.state is not JobState.RUNNING:
         return "not known while nothing trains"
     if training.finishes_at is None:
-        return "not known: no checkpoint, and no line of its log, says how many steps there are and how fast they are"
+        if training.total_steps is not None:
+            return "not known yet: how fast this attempt is, its next steps show"
+        return "not known: no checkpoint, and no line of its log, says how many steps there are"
     left = training.finishes_at - view.now
     return f"in about {format_duration(left)}" if left > timedelta(0) else "any moment now"
 

@@ -1,0 +1,164 @@
+"""What the page of a job reads, and what it does not read again."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from fakes.builders import make_container, make_revision
+from fakes.dashboard_world import DashboardWorld
+from relaunch_cli.dashboard import job_reader
+from relaunch_cli.dashboard.job_reader import JobReader
+from relaunch_cli.dashboard.kept import Kept
+from relaunch_cli.errors import CommandError
+
+
+class Reading:
+    """A reader of a world, and the calls that it made."""
+
+    def __init__(self) -> None:
+        self.world = DashboardWorld()
+        self.calls: Counter[str] = Counter()
+        deps = self.world.deps
+        parts = ((self.world.jobs, ("load_job", "load_history", "load_runs")), (self.world.logs, ("read", "tail")))
+        for store, names in (*parts, (deps.checkpoints, ("newest_saved",)), (deps.machines, ("load_machine",))):
+            for name in names:
+                setattr(store, name, self._counted(name, getattr(store, name)))
+        self.reader = JobReader(self.world, Kept(self.world.now))
+
+    def _counted(self, name, call):
+        def counted(*arguments, **words):
+            self.calls[name] += 1
+            return call(*arguments, **words)
+
+        return counted
+
+    def load(self, job_id: str) -> Counter[str]:
+        """Load a job; return the calls."""
+        self.calls.clear()
+        self.reader.load(job_id)
+        return self.calls
+
+    def lines(self, after: int = 0) -> list[str]:
+        found, problem = self.reader.log_since(self.world.running, after)
+        assert problem == ""
+        return [line.message for _, line in found]
+
+
+@pytest.fixture
+def reading() -> Reading:
+    return Reading()
+
+
+def test_a_job_that_did_not_change_costs_one_read(reading: Reading) -> None:
+    assert reading.load(reading.world.succeeded)["load_history"] == 1
+
+    reading.world.clock.advance(600)
+    assert reading.load(reading.world.succeeded) == {"load_job": 1}
+
+
+def test_of_a_running_job_what_may_have_changed_is_read_again(reading: Reading) -> None:
+    running = reading.world.running
+    reading.load(running)
+    assert reading.load(running) == {"load_job": 1}
+
+    reading.world.clock.advance(5)
+    assert reading.load(running) == {"load_job": 1, "tail": 1}
+    reading.world.clock.advance(20)
+    assert reading.load(running) == {"load_job": 1, "tail": 1, "newest_saved": 1}
+    reading.world.note(running, 9_000)
+    assert reading.load(running)["load_history"] == 1
+
+
+def test_of_all_versions_of_a_job_one_is_kept(reading: Reading) -> None:
+    for step in range(5):
+        reading.world.note(reading.world.running, step)
+        reading.load(reading.world.running)
+
+    kept = [each for each in reading.reader._kept._reads if reading.world.running in each]
+    assert sorted(name for name, *_ in kept) == ["history", "lines", "saved"]
+
+
+def test_a_log_goes_on_where_it_was_read(reading: Reading) -> None:
+    assert len(reading.lines()) == 4
+    reading.world.log(reading.world.running, "new")
+    assert reading.lines(4) == []  # read a moment ago
+
+    reading.world.clock.advance(2)
+    assert reading.lines(4) == ["new"]
+    # Once for each of its two tasks.
+    assert reading.calls["tail"] == 2
+
+
+def test_of_a_long_log_the_newest_lines_are_kept(reading: Reading, monkeypatch) -> None:
+    monkeypatch.setattr(reading.world.logs, "page_length", 500)
+    reading.lines()
+    reading.world.log(reading.world.running, *map(str, range(3_000)))
+    reading.world.clock.advance(2)
+
+    assert reading.lines() == [str(number) for number in range(2_000, 3_000)]
+
+
+def test_a_number_of_a_log_that_was_dropped_brings_all_lines(reading: Reading, monkeypatch) -> None:
+    monkeypatch.setattr(job_reader, "_MOST_LOGS", 1)
+    reading.lines()
+    reading.reader.log_since(reading.world.succeeded, 0)
+    reading.world.clock.advance(2)
+
+    assert len(reading.lines(900)) == 4
+
+
+def test_a_log_whose_first_read_failed_begins_with_its_newest_lines(reading: Reading, monkeypatch) -> None:
+    monkeypatch.setattr(job_reader, "_FIRST_LINES", 1)
+    tail = reading.world.logs.tail
+
+    def deny(*_: object) -> None:
+        raise reading.world.throttled()
+
+    monkeypatch.setattr(reading.world.logs, "tail", deny)
+    lines, problem = reading.reader.log_since(reading.world.running, 0)
+    assert (lines, problem) == ([], "AWS throttles Query: Rate exceeded: try again in a minute")
+
+    monkeypatch.setattr(reading.world.logs, "tail", tail)
+    reading.world.clock.advance(2)
+    assert reading.lines() == ["relaunch: step=7000 of=20000 loss=0.6333"]
+
+
+def test_lines_before_an_error_are_not_lost(reading: Reading, monkeypatch) -> None:
+    reading.lines()
+    reading.world.log(reading.world.running, "a", "b", "c")
+    reading.world.clock.advance(2)
+    read = reading.world.logs.read
+
+    def fail_second(destination, stream, token, since=None):
+        if reading.calls["pages"]:
+            raise reading.world.throttled()
+        reading.calls["pages"] += 1
+        return read(destination, stream, token, since)
+
+    monkeypatch.setattr(reading.world.logs, "read", fail_second)
+    reading.reader.log_since(reading.world.running, 4)
+    monkeypatch.setattr(reading.world.logs, "read", read)
+    reading.world.clock.advance(2)
+
+    assert reading.lines(4) == ["a", "b", "c"]
+
+
+def test_a_log_of_several_containers_says_what_to_do(reading: Reading) -> None:
+    world = reading.world
+    job = world.jobs.job(world.running)
+    containers = (make_container(), make_container(name="sidecar"))
+    world.change(
+        world.running, revision=make_revision(containers=containers), definition=replace(job.definition, container=None)
+    )
+
+    _, problem = reading.reader.log_since(world.running, 0)
+
+    assert "several containers" in problem
+
+
+def test_a_job_that_is_not_there_is_an_error(reading: Reading) -> None:
+    with pytest.raises(CommandError, match="there is no job"):
+        reading.reader.load("nothing")
+    with pytest.raises(CommandError, match="there is no job"):
+        reading.reader.log_since("nothing", 0)
