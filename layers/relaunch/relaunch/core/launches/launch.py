@@ -77,11 +77,9 @@ ended (Amazon ECS API Reference, "Ensuring idempotency")."""
 class LaunchRequest:
     """One placement: what to run, and where; derived from the placement only, so that a repeated request is identical.
 
-    A target launches one task for a placement of an attempt, however often it is asked to.
-
-    What to run is the revision with the `command` (unless empty) and `environment` of its main `container`.
-    `accelerators` None keeps those of the revision. `own_constraint_count` is the number of placement constraints of
-    the revision. A target without task definitions runs the `workload` instead, with the GPUs `gpu`.
+    A target launches one task for a placement, however often it is asked to: the revision with the `command` (unless
+    empty) and `environment` of its main `container`. `accelerators` None keeps those of the revision, which has
+    `own_constraint_count` placement constraints. One without task definitions runs the `workload`, with the GPUs `gpu`.
 
     Where is `offering`: by `capacity_provider`, or, if `instance_id` is set, on that machine of our own and no other.
     A launch by a capacity provider is kept from the `avoided_instances`.
@@ -125,8 +123,7 @@ class TaskPlaced:
 class PlacementFailed:
     """No node has room: there is no task, and there will be none for this placement.
 
-    `reasons` are those of the target, for people (`RESOURCE:GPU`, `ATTRIBUTE`…). `shortages` is what they mean.
-    `detail` is an explanation for the timeline.
+    `reasons` are those of the target (`RESOURCE:GPU`…), `shortages` what they mean, `detail` is for the timeline.
     """
 
     reasons: tuple[str, ...]
@@ -138,8 +135,8 @@ class PlacementFailed:
 class LaunchDeferred:
     """The target throttled the request, or a quota of tasks is reached: the same request is sent again later.
 
-    `waiting` is the number of other waiting launches; None if unknown or irrelevant. `is_refused`: the target refuses
-    it until somebody grants something, but an earlier send of it may have started a task.
+    `waiting` is the number of other waiting launches, if that is known. `is_refused`: until somebody grants something,
+    but an earlier send of it may have started a task.
     """
 
     reason: str
@@ -149,9 +146,9 @@ class LaunchDeferred:
 
 @dataclass(frozen=True, slots=True)
 class LaunchRefused:
-    """The target rejected the request; `is_about_revision`: for the revision that it names.
+    """The target rejected the request.
 
-    `is_about_provider`: for the capacity provider that it names, while others may be taken.
+    `is_about_revision`, `is_about_provider`: for what it names, and another capacity provider may be taken.
     `may_heal`: another request may be taken once somebody has granted or mended something, such as a permission.
     `was_repeated`: the client had sent the same request before, without an answer, and that may have taken effect.
     """
