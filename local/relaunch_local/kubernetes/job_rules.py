@@ -10,14 +10,13 @@ from typing import Any
 
 from relaunch_local.kubernetes.errors import ApiError, invalid, malformed
 from relaunch_local.kubernetes.pod_fields import decode, drop_unknown
-from relaunch_local.kubernetes.pod_rules import check_pod_spec, store_volumes
+from relaunch_local.kubernetes.pod_rules import LABEL_RULE, NAME, NAME_RULE, check_pod_spec, store_volumes
 from relaunch_local.kubernetes.quantities import parse_quantity, store_quantity
 
 Document = dict[str, Any]
 POD_POLICIES = 26
 """The minor version of the first servers with pod failure policies (beta, on by default)."""
 
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LABEL_KEY = re.compile(r"([a-z0-9][a-z0-9.-]{0,251}[a-z0-9]/|[a-z0-9]/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _LABEL_KEY_RULE = (
     "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
@@ -25,16 +24,6 @@ _LABEL_KEY_RULE = (
     "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 )
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)?")
-_NAME_RULE = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
-    "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-)
-_LABEL_RULE = (
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
-    "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
-    "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
-)
 _MAX_LABEL = 63
 _MAX_ANNOTATIONS = 256 << 10
 _OVERCOMMITTED = frozenset({"cpu", "memory", "ephemeral-storage"})
@@ -151,8 +140,8 @@ def _check_metadata(job: Document, minor: int) -> Iterator[str]:
     name = job["metadata"].get("name", "")
     if not name:
         yield "metadata.name: Required value: name or generateName is required"
-    elif not _NAME.fullmatch(name):
-        yield f'metadata.name: Invalid value: "{name}": {_NAME_RULE}'
+    elif not NAME.fullmatch(name):
+        yield f'metadata.name: Invalid value: "{name}": {NAME_RULE}'
     for key, value in (metadata.get("labels") or {}).items():
         if not _LABEL_KEY.fullmatch(key):
             yield f'metadata.labels: Invalid value: "{key}": {_LABEL_KEY_RULE}'
@@ -176,7 +165,7 @@ def _check_label(path: str, value: str) -> Iterator[str]:
     if len(value) > _MAX_LABEL:
         yield f'{path}: Invalid value: "{value}": must be no more than {_MAX_LABEL} bytes'
     elif not _LABEL_VALUE.fullmatch(value):
-        yield f'{path}: Invalid value: "{value}": {_LABEL_RULE}'
+        yield f'{path}: Invalid value: "{value}": {LABEL_RULE}'
 
 
 def _check_pod(job: Document, minor: int) -> Iterator[str]:

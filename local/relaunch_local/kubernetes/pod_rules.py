@@ -11,6 +11,17 @@ from typing import Any
 from relaunch_local.kubernetes.quantities import parse_quantity, store_quantity
 
 Document = Mapping[str, Any]
+NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+NAME_RULE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
+    "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+LABEL_RULE = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
+    "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
+    "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+)
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _DNS_LABEL_RULE = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
@@ -18,7 +29,12 @@ _DNS_LABEL_RULE = (
     "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
 )
 _VARIABLE = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
-_EFFECTS = ("NoExecute", "NoSchedule", "PreferNoSchedule")
+_VARIABLE_RULE = (
+    "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must not "
+    "start with a digit (e.g. 'my.env-name',  or 'MY_ENV.NAME',  or 'MyEnvName1', regex used for validation is "
+    "'[-._a-zA-Z][-._a-zA-Z0-9]*')"
+)
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?")
 
 
@@ -35,9 +51,9 @@ def check_pod_spec(spec: Document, path: str) -> Iterator[str]:
         yield from _check_toleration(toleration, f"{path}.tolerations[{number}]")
     for value in (spec.get("nodeSelector") or {}).values():
         if not _LABEL_VALUE.fullmatch(value):
-            yield f'{path}.nodeSelector: Invalid value: "{value}": a valid label must be an empty string or consist of'
-    if spec.get("priorityClassName") and not _DNS_LABEL.fullmatch(spec["priorityClassName"].replace(".", "-")):
-        yield f'{path}.priorityClassName: Invalid value: "{spec["priorityClassName"]}": {_DNS_LABEL_RULE}'
+            yield f'{path}.nodeSelector: Invalid value: "{value}": {LABEL_RULE}'
+    if spec.get("priorityClassName") and not NAME.fullmatch(spec["priorityClassName"]):
+        yield f'{path}.priorityClassName: Invalid value: "{spec["priorityClassName"]}": {NAME_RULE}'
 
 
 def _check_volumes(volumes: Sequence[Document], path: str) -> Iterator[str]:
@@ -52,8 +68,6 @@ def _check_volumes(volumes: Sequence[Document], path: str) -> Iterator[str]:
             yield f'{path}[{number}].name: Duplicate value: "{name}"'
         seen.add(name)
         sources = [key for key in volume if key != "name"]
-        if not sources:
-            yield f"{path}[{number}]: Required value: must specify a volume type"
         for extra in sources[1:]:
             yield f"{path}[{number}].{extra}: Forbidden: may not specify more than 1 volume type"
         yield from _check_source(volume, f"{path}[{number}]")
@@ -84,7 +98,8 @@ def _check_mounts(container: Document, volumes: set[Any], path: str) -> Iterator
             yield f'{path}[{number}].mountPath: Invalid value: "{where}": must be unique'
         seen.add(where)
         if ".." in (mount.get("subPath") or "").split("/"):
-            yield f"{path}[{number}].subPath: Invalid value: \"{mount['subPath']}\": must not contain '..'"
+            # Without the number of the mount, as the server has it.
+            yield f"{path}.subPath: Invalid value: \"{mount['subPath']}\": must not contain '..'"
 
 
 def _check_variables(container: Document, path: str) -> Iterator[str]:
@@ -93,7 +108,7 @@ def _check_variables(container: Document, path: str) -> Iterator[str]:
         if not name:
             yield f"{path}[{number}].name: Required value"
         elif not _VARIABLE.fullmatch(name):
-            yield f'{path}[{number}].name: Invalid value: "{name}": a valid environment variable name must consist of'
+            yield f'{path}[{number}].name: Invalid value: "{name}": {_VARIABLE_RULE}'
         if variable.get("valueFrom") is not None:
             yield from _check_reference(variable, f"{path}[{number}].valueFrom")
 
@@ -120,7 +135,11 @@ def _check_toleration(toleration: Document, path: str) -> Iterator[str]:
         yield f'{path}.operator: Unsupported value: "{operator}": supported values: "Equal", "Exists"'
     if operator == "Exists" and toleration.get("value"):
         said = "value must be empty when `operator` is 'Exists'"
-        yield f'{path}.operator: Invalid value: "{toleration["value"]}": {said}'
+        shown = (
+            f'core.Toleration{{Key:"{toleration.get("key", "")}", Operator:"Exists", Value:"{toleration["value"]}", '
+            f'Effect:"{effect}", TolerationSeconds:(*int64)(nil)}}'
+        )
+        yield f"{path}.operator: Invalid value: {shown}: {said}"
     if effect and effect not in _EFFECTS:
         yield f'{path}.effect: Unsupported value: "{effect}": supported values: {", ".join(map(_quoted, _EFFECTS))}'
     if "tolerationSeconds" in toleration and effect != "NoExecute":
@@ -133,8 +152,10 @@ def _quoted(word: str) -> str:
 
 
 def store_volumes(spec: Any) -> None:
-    """Write the sizes of volumes as they are stored."""
+    """Write volumes as they are stored: sizes as quantities, and one of no type as an empty folder."""
     for volume in spec.get("volumes") or ():
+        if volume.keys() == {"name"}:
+            volume["emptyDir"] = {}
         source = volume.get("emptyDir") or {}
         if "sizeLimit" in source:
             source["sizeLimit"] = store_quantity(source["sizeLimit"])

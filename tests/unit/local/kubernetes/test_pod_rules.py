@@ -45,7 +45,6 @@ def mounts(*paths: str, name: str = "shm") -> dict[str, Any]:
         (job(volumes=[{"emptyDir": {}}]), f"{POD}.volumes[0].name: Required value"),
         (job(volumes=[{"name": "A_b", "emptyDir": {}}]), 'Invalid value: "A_b": a lowercase RFC 1123 label must'),
         (job(volumes=[SHM, SHM]), f'{POD}.volumes[1].name: Duplicate value: "shm"'),
-        (job(volumes=[{"name": "x"}]), f"{POD}.volumes[0]: Required value: must specify a volume type"),
         (job(volumes=[{**SHM, "secret": {}}]), "Forbidden: may not specify more than 1 volume type"),
         (job(volumes=[{"name": "d", "persistentVolumeClaim": {}}]), "persistentVolumeClaim.claimName: Required value"),
         (job(volumes=[{"name": "s", "emptyDir": {"sizeLimit": "-1"}}]), "SizeLimit field must be a valid resource"),
@@ -60,7 +59,7 @@ def mounts(*paths: str, name: str = "shm") -> dict[str, Any]:
         (job(tolerations=[{"effect": "NoSchedule"}]), "operator must be Exists when `key` is empty"),
         (job(tolerations=[{"key": "a", "operator": "In"}]), 'Unsupported value: "In": supported values: "Equal"'),
         (job(tolerations=[{"key": "a", "operator": "Exists", "value": "b"}]), "value must be empty when `operator`"),
-        (job(tolerations=[{"key": "a", "effect": "Never"}]), 'supported values: "NoExecute", "NoSchedule", "Prefer'),
+        (job(tolerations=[{"key": "a", "effect": "Never"}]), 'supported values: "NoSchedule", "PreferNoSchedule"'),
         (job(tolerations=[{"key": "a", "tolerationSeconds": 5}]), "effect must be 'NoExecute' when `toleration"),
         (job(nodeSelector={"gpu": "Tesla T4"}), f'{POD}.nodeSelector: Invalid value: "Tesla T4"'),
         (job(priorityClassName="High"), f'{POD}.priorityClassName: Invalid value: "High"'),
@@ -85,6 +84,12 @@ def test_a_field_that_no_server_knows_is_dropped_with_a_warning_or_refused() -> 
     assert "toleration" not in stored["spec"]["template"]["spec"]
     with pytest.raises(ApiError, match=r"strict decoding error: unknown field"):
         admit_job(sent, 36, is_strict=True)
+
+
+def test_a_volume_of_no_type_is_an_empty_folder() -> None:
+    stored, _ = admit_job(job(volumes=[{"name": "x"}]), 36, is_strict=True)
+
+    assert stored["spec"]["template"]["spec"]["volumes"] == [{"name": "x", "emptyDir": {}}]
 
 
 def test_a_pod_with_a_claim_waits_until_there_is_one(world: World) -> None:
