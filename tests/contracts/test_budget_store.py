@@ -1,17 +1,25 @@
 """The behaviour of BudgetStore, and of jobs that reserve of budgets: the fakes and the adapters."""
 
+import sys
+import uuid
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from contracts.conftest import Stores, create
+from fakes.aws import create_jobs_table, make_client
 from fakes.builders import make_job
+from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.core.jobs.budgets import Budget, BudgetChange
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import Reserved
 from relaunch.core.lifecycle.decision import Decision
-from relaunch.ports import BudgetExceededError, BudgetStore, JobStore, StaleWriteError
+from relaunch.ports import BudgetExceededError, BudgetStore, JobStore, StaleWriteError, TransientError
+from relaunch_local.dynamodb.transactions import keep_apart
+from relaunch_local.in_memory.stores import InMemoryStores
 
 MARCH = "2026-03"
 APRIL = "2026-04"
@@ -121,20 +129,54 @@ def test_each_percentage_is_reported_once_for_each_month_and_in_all(store: Budge
     assert store.load_budgets()[0].reported == {"": 80, MARCH: 100, APRIL: 80}
 
 
-def test_of_a_thousand_jobs_that_reserve_at_once_as_many_succeed_as_the_budget_has_room_for(
-    store: BudgetStore, jobs: JobStore
-) -> None:
-    store.set_budget("stack", 10.0, None, {})
-    # All have read the budget before any of them reserved: what they know is that there is room.
-    count = 1_000 if "InMemory" in type(store).__name__ else 60
-    created = [create(jobs, make_job(f"resnet-{number}")) for number in range(count)]
+WORKERS = 32
 
-    refused = 0
-    for job in created:
+
+@pytest.fixture(params=["in memory", "DynamoDB"])
+def crowd(request: pytest.FixtureRequest) -> tuple[Stores, int, int]:
+    """Return stores that many threads use at once, how many jobs reserve, and for how many of them there is room."""
+    if request.param == "in memory":
+        return InMemoryStores(), 1_000, 33
+    request.getfixturevalue("dynamodb")
+    client = make_client("dynamodb")
+    keep_apart(client)
+    create_jobs_table(client, table_name := f"jobs-{uuid.uuid4()}")
+    # moto copies the table for each transaction.
+    return DynamoDbStores(client, table_name), 20, 6
+
+
+def save_until_answered(jobs: JobStore, decision: Decision) -> bool:
+    """Return whether there was room; what met others too often is delivered again, as by SQS."""
+    while True:
         try:
-            jobs.save_job(reserving(job, BudgetChange("stack", MARCH, 0.3, (10.0, None))))
+            jobs.save_job(decision)
         except BudgetExceededError:
-            refused += 1
+            return False
+        except TransientError:
+            continue
+        return True
 
-    assert refused == count - 33
-    assert used(store)[0][1] == pytest.approx(9.9)
+
+def test_of_a_thousand_jobs_that_reserve_at_once_as_many_succeed_as_the_budget_has_room_for(
+    crowd: tuple[Stores, int, int],
+) -> None:
+    stores, count, room = crowd
+    limit = 0.3 * room + 0.1
+    stores.budgets.set_budget("stack", limit, None, {})
+    # All have read the budget before any of them reserved: what they know is that there is room.
+    change = BudgetChange("stack", MARCH, 0.3, (limit, None))
+    decisions = [reserving(create(stores.jobs, make_job(f"resnet-{number}")), change) for number in range(count)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+
+    try:
+        with ThreadPoolExecutor(WORKERS) as workers:
+            saved = list(workers.map(partial(save_until_answered, stores.jobs), decisions))
+    finally:
+        sys.setswitchinterval(interval)
+
+    spent = pytest.approx(0.3 * room)
+    assert saved.count(True) == room
+    assert used(stores.budgets) == [("stack", spent, {MARCH: spent})]
+    reserved = [job.reserved.usd for each in decisions if (job := stores.jobs.load_job(each.job.job_id))]
+    assert sum(bool(usd) for usd in reserved) == room, "whoever reserved has it, and nobody else"

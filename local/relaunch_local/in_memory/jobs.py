@@ -5,6 +5,7 @@ from collections.abc import MutableSequence, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from itertools import islice
+from threading import Lock
 
 from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.cost import CostEntry, CostKey, summarize_job
@@ -50,6 +51,7 @@ class InMemoryJobs(WriteFaults):
         super().__init__()
         self.machines = machines or InMemoryMachines()
         self.budgets = InMemoryBudgets()
+        self._transaction = Lock()
         self.slots: Counter[str] = Counter()
         self.costs: list[CostEntry] = []
         self.decisions: MutableSequence[Decision] = []
@@ -97,6 +99,11 @@ class InMemoryJobs(WriteFaults):
         return record.job if record else None
 
     def save_job(self, decision: Decision) -> Job:
+        # A transaction is whole, whatever threads save at once.
+        with self._transaction:
+            return self._save(decision)
+
+    def _save(self, decision: Decision) -> Job:
         due_at(decision.job)
         late_error = self._fault()
         job = decision.job
