@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from benchmarks import (
     aws_calls,
     command_time,
+    dashboard_pages,
     decision_time,
     first_deployment,
     functions_cold_start,
@@ -57,6 +58,7 @@ BENCHMARKS = {
     "decision": Benchmark("warm: from a push to the RunTask request, without network", decision_time.measure),
     "selection": Benchmark("choosing among offerings, and loading the catalogue", selection.measure),
     "speeds": Benchmark("what a choice by speeds costs over the best one, in a drawn world", speeds.measure),
+    "dashboard": Benchmark("pages of the dashboard, and what open ones read and cost", dashboard_pages.measure),
     "market": Benchmark("a decision of the market policy, beside Uniform Progress", market_choice.measure),
     "peers": Benchmark("the same choice asked of SkyPilot's catalogue (make bench-peers)", peers.measure),
     "kubernetes-client": Benchmark(

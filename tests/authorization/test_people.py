@@ -57,7 +57,7 @@ COMMANDS: dict[str, Arguments] = {
     "dead-letters redrive": lambda _job, _file: ["dead-letters", "redrive", "attempts"],
     "dead-letters drop": lambda _job, _file: ["dead-letters", "drop", "attempts", "--yes"],
 }
-# They write a script and a schema; the pages of the dashboard are asked for below; `init` is tried in an account of its
+# They write a script and a schema; the dashboard is asked for its pages below; `init` is tried in an account of its
 # own, by tests/real/test_deploy.py.
 ELSEWHERE = {"completion", "dashboard", "init", "schema"}
 
@@ -91,9 +91,9 @@ def stack() -> Iterator[tuple[RoleWorld, str]]:
         yield world, job.job_id
 
 
-def run(stack: tuple[RoleWorld, str], role: str, command: str, folder: Path) -> tuple[list[str], str]:
+def run(story: tuple[RoleWorld, str], role: str, command: str, folder: Path) -> tuple[list[str], str]:
     """Run a command with a role; return what it was refused, and what it said."""
-    world, job_id = stack
+    world, job_id = story
     world.stores.definitions.save_definition(make_demo())
     world.stores.budgets.set_budget("definition/demo", 50.0, None, {})
     file = folder / "relaunch.yaml"
@@ -150,23 +150,31 @@ PAGES = (
 FORMS = ("/jobs/{job}/cancel", "/jobs/{job}/retry", "/definitions/demo/submit")
 
 
-def ask(stack: tuple[RoleWorld, str], role: str, method: str, target: str) -> tuple[list[str], int, str]:
-    """Ask the dashboard with a role; return what that was refused, the status, and the page."""
+Ask = Callable[[str, str, str], tuple[list[str], int, str]]
+
+
+@pytest.fixture
+def ask(stack: tuple[RoleWorld, str]) -> Ask:
+    """Asks the dashboard with a role; returns what that was refused, the status, and the page."""
     world, job_id = stack
     world.stores.definitions.save_definition(make_demo())
-    connection = AwsConnection("relaunch", REGION)
-    connection.__dict__["_session"] = world.session(role)
-    before = len(world.refused)
-    form = urlencode({FORM_FIELD: GUARD.form_token, "key": "k"}).encode() if method == "POST" else b""
-    request = own(8000, GUARD, method, target.format(job=job_id), form)
-    answer = Dashboard(connection, GUARD, "relaunch").answer(request)
-    refused = [f"{each.action} on {each.resource}" for each in world.refused[before:]]
-    return refused, answer.status, answer.body.decode()
+
+    def answer(role: str, method: str, target: str) -> tuple[list[str], int, str]:
+        connection = AwsConnection("relaunch", REGION)
+        connection.__dict__["_session"] = world.session(role)
+        before = len(world.refused)
+        form = urlencode({FORM_FIELD: GUARD.form_token, "key": "k"}).encode() if method == "POST" else b""
+        request = own(8000, GUARD, method, target.format(job=job_id), form)
+        answered = Dashboard(connection, GUARD, "relaunch").answer(request)
+        refused = [f"{each.action} on {each.resource}" for each in world.refused[before:]]
+        return refused, answered.status, answered.body.decode()
+
+    return answer
 
 
 @pytest.mark.parametrize("target", [*PAGES, "/definitions/demo/submit"])
-def test_a_reader_sees_every_page_of_the_dashboard(stack: tuple[RoleWorld, str], target: str) -> None:
-    refused, status, page = ask(stack, "ReaderRole", "GET", target)
+def test_a_reader_sees_every_page_of_the_dashboard(ask: Ask, target: str) -> None:
+    refused, status, page = ask("ReaderRole", "GET", target)
 
     assert (refused, status) == ([], 200), page
     assert "not authorized" not in page
@@ -174,8 +182,8 @@ def test_a_reader_sees_every_page_of_the_dashboard(stack: tuple[RoleWorld, str],
 
 
 @pytest.mark.parametrize("target", FORMS[1:])
-def test_a_form_says_to_a_reader_who_may_send_it(stack: tuple[RoleWorld, str], target: str) -> None:
-    refused, status, page = ask(stack, "ReaderRole", "POST", target)
+def test_a_form_says_to_a_reader_who_may_send_it(ask: Ask, target: str) -> None:
+    refused, status, page = ask("ReaderRole", "POST", target)
 
     assert refused
     assert status == 502
@@ -184,7 +192,7 @@ def test_a_form_says_to_a_reader_who_may_send_it(stack: tuple[RoleWorld, str], t
 
 
 @pytest.mark.parametrize("target", FORMS)
-def test_an_operator_may_send_every_form(stack: tuple[RoleWorld, str], target: str) -> None:
-    refused, status, page = ask(stack, "OperatorRole", "POST", target)
+def test_an_operator_may_send_every_form(ask: Ask, target: str) -> None:
+    refused, status, page = ask("OperatorRole", "POST", target)
 
     assert (refused, status) == ([], 303), page

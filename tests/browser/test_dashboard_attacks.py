@@ -43,7 +43,7 @@ def test_a_page_of_another_origin_reads_and_changes_nothing(
     assert len(read) == 8
     assert set(read.values()) == {""}
     assert world.jobs.job("wait-budget").state == "WAITING"
-    # Chromium reports each as refused.
+    # Chromium notes each refusal in the console.
     dashboards.troubles.clear()
 
 

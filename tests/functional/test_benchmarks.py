@@ -9,7 +9,7 @@ import pytest
 
 from fakes.repository import REPOSITORY
 
-STANDALONE = ("webhook", "decision", "selection", "speeds", "market")
+STANDALONE = ("webhook", "decision", "selection", "speeds", "market", "dashboard")
 BUILT = ("calls", "functions", "kubernetes", "emulator", "world", "command", "deployment")
 
 

@@ -111,23 +111,23 @@ class JobReader:
         Raises:
             CommandError: there is no such job.
         """
-        job = load_job(self._connection.deps, given)
+        # The reader of a log loads the tasks of the job each time, and needs no more of it.
+        job_id = given if given in self._logs else load_job(self._connection.deps, given).job_id
         with self._lock:
-            log = self._logs.pop(job.job_id, None) or _Log(self._connection, job)
-            self._logs[job.job_id] = log
+            log = self._logs.pop(job_id, None) or _Log(self._connection, job_id)
+            self._logs[job_id] = log
             while len(self._logs) > _MOST_LOGS:
                 self._logs.pop(next(iter(self._logs)))
-        problem = self._kept.get(("log", job.job_id), _LOG_SECONDS, log.read)
+        problem = self._kept.get(("log", job_id), _LOG_SECONDS, log.read)
         return log.since(number), problem
 
 
 class _Log:
     """The newest lines of the log of a job, read on from where it was read last."""
 
-    def __init__(self, connection: Connection, job: Job) -> None:
+    def __init__(self, connection: Connection, job_id: str) -> None:
         self._connection = connection
-        self._job_id = job.job_id
-        self._runs_pods = job.definition.target.capabilities.runs_pods
+        self._job_id = job_id
         self._reader: JobLogs | None = None
         self._lines: deque[tuple[int, LogLine]] = deque(maxlen=LOG_LINES)
         self._count = 0
@@ -139,7 +139,8 @@ class _Log:
             if runs is None:
                 return ""
             if self._reader is None:
-                source = self._connection.pod_logs if self._runs_pods else self._connection.logs
+                runs_pods = runs.job.definition.target.capabilities.runs_pods
+                source = self._connection.pod_logs if runs_pods else self._connection.logs
                 reader = JobLogs(source, find_container(None, runs))
                 self._add(reader.tail(runs, _FIRST_LINES))
                 # Not before: `read` of one that has no tail begins with the first line of the log.
