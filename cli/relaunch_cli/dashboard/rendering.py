@@ -1,12 +1,13 @@
 """Templates: every value is text, which is escaped (Jinja2's autoescape), and has no control characters."""
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib import resources
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from relaunch_cli.dashboard.export import export_page
 from relaunch_cli.terminal import one_line
@@ -19,6 +20,7 @@ ASSETS: Mapping[str, str] = {
     "icon.svg": "image/svg+xml",
 }
 """The files that pages load, and their types."""
+_CODE = re.compile("`([^`]+)`")
 
 
 def render(template: str, values: Mapping[str, object]) -> str:
@@ -48,7 +50,13 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_one_line,
     )
-    environment.filters |= {"duration": format_duration, "cost": format_cost, "count": format_count, "when": _when}
+    environment.filters |= {
+        "duration": format_duration,
+        "cost": format_cost,
+        "count": format_count,
+        "when": _when,
+        "with_code": _with_code,
+    }
     return environment
 
 
@@ -57,6 +65,13 @@ def _one_line(value: object) -> object:
         return ""
     # Markup is a text too, of the templates themselves.
     return one_line(value) if type(value) is str else value
+
+
+def _with_code(text: str) -> Markup:
+    """Return a text whose words in backticks are code, as commands are."""
+    parts = _CODE.split(one_line(text))
+    shown = (Markup("<code>{}</code>").format(part) if index % 2 else escape(part) for index, part in enumerate(parts))
+    return Markup("").join(shown)
 
 
 def _when(at: datetime | None, now: datetime) -> str:

@@ -145,9 +145,13 @@ def _taught(record: PoolRecord, now: datetime) -> str:
     pool = pool_of(record, 0.0, pool_hours(now))
     parts = []
     if max(record.spell_ends, record.spell_expected) >= _LEAST_SEEN:
-        parts.append(f"lost {pool.spell_ends:.2f} times as often as usual ({record.spell_ends:.1f} seen)")
+        parts.append(
+            f"lost {pool.spell_ends:.2f} times as often as usual, by about {record.spell_ends:.0f} recent ones"
+        )
     if max(record.outage_ends, record.outage_expected) >= _LEAST_SEEN:
-        parts.append(f"outages end {pool.outage_ends:.2f} times as often as usual ({record.outage_ends:.1f} seen)")
+        parts.append(
+            f"outages end {pool.outage_ends:.2f} times as often as usual, by about {record.outage_ends:.0f} recent ones"
+        )
     return ", ".join(parts)
 
 
