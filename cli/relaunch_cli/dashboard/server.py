@@ -5,9 +5,11 @@ import threading
 from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
 from typing import Any
 
 from relaunch_cli.dashboard.http_messages import TEXT, Request, Response
+from relaunch_cli.dashboard.peers import is_own_user
 from relaunch_cli.terminal import echo
 
 MOST_BYTES = 64 * 1024
@@ -22,6 +24,8 @@ class DashboardServer(ThreadingHTTPServer):
     """Answers requests on a port of 127.0.0.1; `answer` is set before it serves."""
 
     daemon_threads = True
+    # Some versions of http.server let two processes listen on one port.
+    allow_reuse_port = False
 
     def __init__(self, port: int = 0) -> None:
         """Listen on a port, 0 for any.
@@ -32,6 +36,10 @@ class DashboardServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), _Handler)
         self.answer: Answer = lambda _request: Response(503)
         self._free = threading.BoundedSemaphore(_MOST_CONNECTIONS)
+
+    def server_bind(self) -> None:
+        """Bind; HTTPServer would look its own name up, for seconds where no name server answers."""
+        TCPServer.server_bind(self)
 
     @property
     def port(self) -> int:
@@ -67,6 +75,15 @@ class _Handler(BaseHTTPRequestHandler):
     wbufsize = -1
     disable_nagle_algorithm = True
     server: DashboardServer
+
+    def handle(self) -> None:
+        """Answer the requests of a connection, if it is of the user who runs this."""
+        if is_own_user(self.client_address, ("127.0.0.1", self.server.port)):
+            super().handle()
+            return
+        self.command = ""
+        self.requestline = ""
+        self.send_error(403)
 
     def do_GET(self) -> None:
         self._answer(b"")

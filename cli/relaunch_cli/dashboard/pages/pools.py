@@ -11,7 +11,7 @@ from relaunch.core.offerings.capacity_memory import find_failures
 from relaunch.core.offerings.offering import CapacityFailure, Offering
 from relaunch.core.offerings.spot_runs import DOUBTED_FOR, KEPT_FOR, ShortageRisks, pool_hours, pool_time
 from relaunch_cli.dashboard.market_reader import Market
-from relaunch_cli.views.formatting import format_duration, format_percentage, format_price, join_zones
+from relaunch_cli.views.formatting import format_count, format_duration, format_percentage, format_price, join_zones
 
 Pair = tuple[Offering, Offering]
 """An offering as it is usually, and with the interruption rate that was observed."""
@@ -146,11 +146,11 @@ def _taught(record: PoolRecord, now: datetime) -> str:
     parts = []
     if max(record.spell_ends, record.spell_expected) >= _LEAST_SEEN:
         parts.append(
-            f"lost {pool.spell_ends:.2f} times as often as usual, by about {record.spell_ends:.0f} recent ones"
+            f"lost {pool.spell_ends:.2f} times as often as usual, by {format_count(round(record.spell_ends), 'recent one')}"
         )
     if max(record.outage_ends, record.outage_expected) >= _LEAST_SEEN:
         parts.append(
-            f"outages end {pool.outage_ends:.2f} times as often as usual, by about {record.outage_ends:.0f} recent ones"
+            f"outages end {pool.outage_ends:.2f} times as often as usual, by {format_count(round(record.outage_ends), 'recent one')}"
         )
     return ", ".join(parts)
 

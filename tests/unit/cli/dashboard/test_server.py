@@ -155,3 +155,13 @@ def test_a_bug_is_named_in_the_terminal_and_a_browser_that_left_is_not(served: S
 
 def test_it_listens_on_loopback_alone(served: Served) -> None:
     assert served.server.server_address[0] == "127.0.0.1"
+
+
+def test_a_process_of_another_user_is_refused(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "is_own_user", lambda peer, own: own[1] != served.server.port)
+
+    answered = served.send(b"GET /a HTTP/1.1\r\n\r\n")
+
+    assert answered.startswith(b"HTTP/1.1 403 ")
+    assert b"Content-Security-Policy" in answered
+    assert served.asked == []

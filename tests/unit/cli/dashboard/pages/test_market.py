@@ -126,7 +126,7 @@ def test_what_launches_have_shown_of_a_pool_and_what_it_taught(session):
     text = text_of(html)
 
     at = f"{now - timedelta(hours=1):%H:%M:%S}"
-    assert f"no capacity at {at}, since {at} lost 0.98 times as often as usual (1.0 seen)" in text
+    assert f"no capacity at {at}, since {at} lost 0.98 times as often as usual, by 1 recent one" in text
     assert f"had capacity at {now:%H:%M:%S}" in text
     assert "Without capacity when they were last tried: g5.xlarge in us-east-1a" in text
     assert '<a href="/market/g5.xlarge">g5.xlarge in us-east-1a</a>' in html
