@@ -76,8 +76,9 @@ class KubernetesCluster:
             job["spec"] = changed["spec"]
             job["metadata"] = changed["metadata"]
             self.state.touch(job)
+            changed = deepcopy(job)
             self._jobs.follow(job, before)
-            return job
+            return changed
 
     def delete_job(self, namespace: str, name: str) -> None:
         """Delete a Job, and its pods in the background.

@@ -29,6 +29,17 @@ def test_a_job_that_is_created_suspended_has_no_pod_and_no_time_until_it_goes_on
     assert ("Failed", "DeadlineExceeded") in world.conditions()
 
 
+def test_a_server_that_does_not_know_suspend_drops_it(make_world: Callable[..., World]) -> None:
+    world = make_world(minor=20)
+    world.create(suspend=True)
+    world.clock.advance(20)
+    suspend(world, value=True)
+    world.clock.advance(20)
+
+    assert world.pod["status"]["phase"] == "Running"
+    assert "suspend" not in world.job()["spec"]
+
+
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_suspension_ends_the_pod_which_counts_only_if_it_is_seen_to_fail(world: World, *, fails: bool) -> None:
     world.cluster._jobs.fails_suspended = fails
