@@ -7,7 +7,7 @@ what is forbidden by hand, several main containers in a pod, what is in volumes.
 import base64
 from collections.abc import Mapping
 from copy import deepcopy
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from relaunch_local.ecs.clock import Clock
@@ -25,8 +25,6 @@ _SCHEDULER = "default-scheduler"
 _EVICTION_BY_TAINT_SECONDS = 300.0
 _POD_GC_SECONDS = 40.0
 _RELEASE_NOTICE_SECONDS = 300.0
-# `--event-ttl` of kube-apiserver.
-_EVENTS_KEPT_SECONDS = 3_600.0
 
 
 class KubernetesCluster:
@@ -82,8 +80,9 @@ class KubernetesCluster:
             job["spec"] = changed["spec"]
             job["metadata"] = changed["metadata"]
             self.state.touch(job)
+            changed = deepcopy(job)
             self._jobs.follow(job, before)
-            return job
+            return changed
 
     def delete_job(self, namespace: str, name: str) -> None:
         """Delete a Job, and its pods in the background.
@@ -194,11 +193,34 @@ class KubernetesCluster:
     def lose_node(self, name: str) -> None:
         """Lose a node: its pods stay as they were, for five minutes, and then are deleted without being gone."""
         with self.clock.lock:
-            node = self.state.get("nodes", "", name)
-            set_condition(node, "Ready", "Unknown", self.state.now(), ("NodeStatusUnknown", "Kubelet stopped posting"))
-            self.state.touch(node)
+            self._unready(name)
             self._kubelet.lose(name)
             self.clock.call_later(_EVICTION_BY_TAINT_SECONDS, lambda: self._evict_from(name))
+
+    def cut_off_node(self, name: str, *, for_seconds: float) -> None:
+        """Cut a node off for a time: what runs there goes on, and what is deleted meanwhile ends when it is back."""
+        with self.clock.lock:
+            self._unready(name)
+            self._kubelet.cut_off(name)
+            self.clock.call_later(_EVICTION_BY_TAINT_SECONDS, lambda: self._evict_from(name))
+            self.clock.call_later(for_seconds, lambda: self._reconnect(name))
+
+    def _reconnect(self, name: str) -> None:
+        node = self.state.find("nodes", "", name)
+        if node is None:
+            return
+        set_condition(node, "Ready", "True", self.state.now(), ("KubeletReady", "kubelet is posting ready status"))
+        self.state.touch(node)
+        self._kubelet.reconnect(name)
+        for pod in self.state.all("pods"):
+            if pod["spec"].get("nodeName") == name and pod["metadata"].get("deletionTimestamp"):
+                self.end_pod(pod)
+        self.schedule()
+
+    def _unready(self, name: str) -> None:
+        node = self.state.get("nodes", "", name)
+        set_condition(node, "Ready", "Unknown", self.state.now(), ("NodeStatusUnknown", "Kubelet stopped posting"))
+        self.state.touch(node)
 
     def remove_node(self, name: str) -> None:
         """Remove a node, as the cloud's controller does with a machine that is gone; 40 s later its pods are too."""
@@ -236,39 +258,7 @@ class KubernetesCluster:
     def record_event(self, about: Document, kind: str, reason: str, message: str) -> None:
         """Record an event; `kind` is Normal or Warning. Repeated ones are counted."""
         with self.clock.lock:
-            metadata = about["metadata"]
-            at = self.state.now()
-            involved = {"kind": about["kind"], "name": metadata["name"], "uid": metadata["uid"]}
-            for each in self.state.all("events", metadata.get("namespace", "default")):
-                if (each["involvedObject"]["uid"], each["reason"], each["message"]) == (
-                    involved["uid"],
-                    reason,
-                    message,
-                ):
-                    each |= {"count": each["count"] + 1, "lastTimestamp": at}
-                    self.state.touch(each)
-                    return
-            self.drop_old_events()
-            event = {
-                "apiVersion": "v1",
-                "kind": "Event",
-                "metadata": {"name": f"{metadata['name']}.{self.state.suffix()}"},
-                "involvedObject": involved,
-                "type": kind,
-                "reason": reason,
-                "message": message,
-                "count": 1,
-                "firstTimestamp": at,
-                "lastTimestamp": at,
-            }
-            self.state.add("events", metadata.get("namespace", "default"), event)
-
-    def drop_old_events(self) -> None:
-        """Forget what happened more than an hour ago."""
-        oldest = write_time(self.clock.now() - timedelta(seconds=_EVENTS_KEPT_SECONDS / self.clock.speed))
-        for each in self.state.all("events"):
-            if each["lastTimestamp"] < oldest:
-                self.state.remove("events", each)
+            self.state.record_event(about, kind, reason, message)
 
     def write_log(self, target: LogTarget | None, milliseconds: int, text: str) -> None:
         """Add a line of a container's output; for the sink of processes."""

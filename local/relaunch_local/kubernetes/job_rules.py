@@ -79,6 +79,7 @@ def admit_change(job: Document, before: Mapping[str, Any], minor: int) -> None:
         _decode(job)
     except ApiError as error:
         raise ApiError(422, "Invalid", f' "" is invalid: patch: Invalid value: {error.message}') from error
+    _drop_unknown(job, minor)
     _check(job, minor)
     fixed = {key for key in (*before["spec"], *job["spec"]) if key not in _CHANGEABLE}
     problems = [

@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from relaunch.core.kubernetes.acs import COMPUTE_CLASS, COMPUTE_QOS
@@ -33,6 +33,7 @@ class Kubelet:
         """Qualities of service of ACS, `default` and `best-effort`, whose pods are placed and get no instance."""
         self.lost_nodes: set[str] = set()
         """Nodes that nothing is heard of: their pods stay as they were."""
+        self._unheard: dict[str, list[Callable[[], None]]] = {}
         self.on_end: Any = lambda _pod: None
         """Called with a pod whose container has ended."""
         self.on_event: Any = lambda _pod, _kind, _reason, _message: None
@@ -62,6 +63,21 @@ class Kubelet:
             process = self._running.pop(pod["metadata"]["uid"], None) if pod["spec"].get("nodeName") == node else None
             if process is not None:
                 process.kill()
+
+    def cut_off(self, node: str) -> None:
+        """Hear nothing more of a node, on which all goes on."""
+        self.lost_nodes.add(node)
+        self._unheard[node] = []
+
+    def reconnect(self, node: str) -> None:
+        """Hear of a node again what happened there meanwhile; what waits there to start starts."""
+        self.lost_nodes.discard(node)
+        for report in self._unheard.pop(node, ()):
+            report()
+        for pod in self._state.all("pods"):
+            is_waiting = pod["status"].get("phase") == "Pending" and not pod["metadata"].get("deletionTimestamp")
+            if pod["spec"].get("nodeName") == node and is_waiting:
+                self.start(pod)
 
     def _run(self, pod: Document) -> None:
         if not self._may_start(pod):
@@ -202,6 +218,9 @@ class Kubelet:
 
     def _exited(self, pod: Document, code: int, reason: str | None) -> None:
         with self._state.clock.lock:
+            if (unheard := self._unheard.get(pod["spec"]["nodeName"])) is not None:
+                unheard.append(lambda: self._exited(pod, code, reason))
+                return
             if self._running.pop(pod["metadata"]["uid"], None) is None:
                 return
             word = "Error" if code else "Completed"

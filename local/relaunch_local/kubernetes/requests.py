@@ -170,7 +170,7 @@ def _list(cluster: KubernetesCluster, request: Request, resource: str, namespace
     matches(selector, {})
     _check_fields(fields, resource)
     if resource == "events":
-        cluster.drop_old_events()
+        cluster.state.drop_old_events()
     found = [
         each
         for each in cluster.state.all(resource, namespace)

@@ -3,13 +3,15 @@
 import base64
 import json
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from relaunch_local.ecs.clock import Clock
 from relaunch_local.kubernetes.errors import ApiError, not_found
 
 Document = dict[str, Any]
+# `--event-ttl` of kube-apiserver.
+_EVENTS_KEPT_SECONDS = 3_600.0
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 
@@ -85,6 +87,39 @@ class ClusterState:
         """Give an object that was changed a new resource version."""
         self._version += 1
         document["metadata"]["resourceVersion"] = str(self._version)
+
+    def record_event(self, about: Document, kind: str, reason: str, message: str) -> None:
+        """Record an event of an object; repeated ones are counted."""
+        self.drop_old_events()
+        metadata = about["metadata"]
+        namespace = metadata.get("namespace", "default")
+        at = self.now()
+        involved = {"kind": about["kind"], "name": metadata["name"], "uid": metadata["uid"]}
+        for each in self.all("events", namespace):
+            if (each["involvedObject"]["uid"], each["reason"], each["message"]) == (involved["uid"], reason, message):
+                each |= {"count": each["count"] + 1, "lastTimestamp": at}
+                self.touch(each)
+                return
+        event = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": f"{metadata['name']}.{self.suffix()}"},
+            "involvedObject": involved,
+            "type": kind,
+            "reason": reason,
+            "message": message,
+            "count": 1,
+            "firstTimestamp": at,
+            "lastTimestamp": at,
+        }
+        self.add("events", namespace, event)
+
+    def drop_old_events(self) -> None:
+        """Forget what happened more than an hour ago."""
+        oldest = write_time(self.clock.now() - timedelta(seconds=_EVENTS_KEPT_SECONDS / self.clock.speed))
+        for each in self.all("events"):
+            if each["lastTimestamp"] < oldest:
+                self.remove("events", each)
 
     def suffix(self) -> str:
         """Return five characters for the name of a pod, each time others."""

@@ -23,6 +23,12 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "agent-reconnects": 400,
     "machine-starts-nothing": 500,
     "asynchronous-retry": 20,
+    # The next five in every fourth seed with a cluster.
+    "best-effort-released": 1,
+    "job-suspended": 2,
+    "node-unheard": 2,
+    "pod-cleaned": 2,
+    "pods-refused": 2,
     "cluster-job-deleted": 10,
     "node-lost": 10,
     "pod-deleted": 10,

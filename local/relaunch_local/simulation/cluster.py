@@ -4,8 +4,9 @@ What a pod does reaches the invariants as an event of a task of ECS, so that tho
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl
@@ -55,6 +56,8 @@ class WatchedCluster(KubernetesCluster):
 
     on_pod: Callable[[Document, str], None] = staticmethod(lambda _pod, _status: None)
     """Called with a pod and its state in ECS's words."""
+    on_success: Callable[[Document], None] = staticmethod(lambda _pod: None)
+    """Called with a pod whose program finished, and that nobody had deleted."""
 
     def start_pod(self, pod: Document) -> None:
         """Let a pod that was added be scheduled."""
@@ -70,11 +73,27 @@ class WatchedCluster(KubernetesCluster):
 
     def _pod_ended(self, pod: Document) -> None:
         self.on_pod(pod, "STOPPED")
+        is_deleted = bool(pod["metadata"].get("deletionTimestamp"))
         super()._pod_ended(pod)
+        if pod["status"].get("phase") == "Succeeded" and not is_deleted:
+            self.on_success(pod)
 
     def _remove_pod(self, pod: Document) -> None:
         self.on_pod(pod, "STOPPED")
         super()._remove_pod(pod)
+
+
+@dataclass
+class Troubles:
+    """What was done to tasks, by their names: when, and what must follow from it (cluster_jobs)."""
+
+    cleaned: dict[str, datetime] = field(default_factory=dict)
+    """The pod was removed right after its program finished."""
+    suspended: dict[str, datetime] = field(default_factory=dict)
+    released: set[str] = field(default_factory=set)
+    """The best-effort capacity of the pod was announced to be released, and was."""
+    unheard: set[str] = field(default_factory=set)
+    """Its node was cut off."""
 
 
 class _PodProcesses:
@@ -209,6 +228,9 @@ class ClusterWorld:
         """When each task was asked to stop first."""
         self.ended_at: dict[str, datetime] = {}
         """When the pod of each task ended."""
+        self.pod_counts = Counter[str]()
+        """How many pods each task had."""
+        self.troubles = Troubles()
         self._clock = clock
         self._tasks: dict[str, dict[str, Any]] = {}
         self._numbers = iter(range(1_000_000))
@@ -265,6 +287,8 @@ class ClusterWorld:
         metadata = pod["metadata"]
         name = metadata["labels"][TASK]
         self.processes.names[metadata["uid"]] = name
+        if status == "PROVISIONING":
+            self.pod_counts[name] += 1
         detail = self._tasks.setdefault(
             metadata["uid"], {"taskArn": name, "startedBy": metadata["annotations"][OWNER], "desiredStatus": ""}
         )

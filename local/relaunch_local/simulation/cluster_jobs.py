@@ -2,12 +2,17 @@
 
 from datetime import timedelta
 
+from relaunch.core.definitions.targets import Target
+from relaunch.core.jobs.attempt import StopKind
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.restart_policy import is_failure
 from relaunch_local.simulation.account import SimulatedAccount
+from relaunch_local.simulation.cluster import ClusterWorld
 from relaunch_local.simulation.workload import Workload
 
+# An hour, less the time that a look may take.
+_EVENTS_KEPT = timedelta(minutes=50)
 # The stop time-out of two minutes, and an old server that looks at a Job's deadline only when it is set again.
 _STOP_BOUND = timedelta(minutes=10)
 # The design's ten minutes, and a minute between the looks at a pod.
@@ -39,11 +44,36 @@ class ClusterJobs:
         for task in invariants.tasks[job.job_id]:
             asked_at = cluster.asked_at.get(task)
             ended_at = cluster.ended_at.get(task)
-            is_soon = asked_at is None or (ended_at is not None and ended_at - asked_at <= _STOP_BOUND)
+            is_unheard = task in cluster.troubles.unheard
+            is_soon = asked_at is None or is_unheard or (ended_at is not None and ended_at - asked_at <= _STOP_BOUND)
             message = f"{job.job_id}: {task} asked at {asked_at}, ended at {ended_at}"
             invariants.check("a pod that is asked to stop ends within its bound", is_soon, message)
+        self._check_troubles(job, cluster)
         wrong = self._wrong_end(job, log.finished, log.failed)
         invariants.check("every end on the cluster is deserved", not wrong, f"{job.job_id} {job.state}: {wrong}")
+
+    def _check_troubles(self, job: Job, cluster: ClusterWorld) -> None:
+        """Check what follows from what was done to the tasks of a job; where the API is away nothing does."""
+        invariants = self._account.invariants
+        if self._account.scenario.outages:
+            return
+        endings = cluster.trainings.logs[job.job_id].endings
+        troubles = cluster.troubles
+        for task, stop in invariants.stops[job.job_id].items():
+            said = f"{job.job_id}: {task} {stop.kind}"
+            at = troubles.cleaned.get(task)
+            # Of which of its pods a kubelet's event is nobody can say.
+            is_clear = job.definition.target is Target.ACK and cluster.pod_counts[task] == 1
+            if at is not None and is_clear and invariants.recorded_at[task] - at < _EVENTS_KEPT:
+                is_known = stop.kind in {StopKind.SUCCESS, StopKind.CANCELLED, StopKind.TIME_OUT}
+                invariants.check("a program that finished is known to, though its pod is gone", is_known, said)
+            is_own = endings.get(task) in {"failed", "out of memory"}
+            if task in troubles.released and not is_own:
+                is_free = not is_failure(stop.kind)
+                invariants.check("capacity that ACS takes away is no failure of the program", is_free, said)
+            if task in troubles.suspended:
+                is_free = not is_failure(stop.kind) and cluster.pod_counts[task] == 1
+                invariants.check("a task whose place a queue took does not go on", is_free, said)
 
     def _wrong_end(self, job: Job, finished: int, failed: int) -> str:
         match job.state:

@@ -17,6 +17,7 @@ from relaunch_local.simulation.checks.useless_machines import Waste
 from relaunch_local.simulation.commands import Commands
 from relaunch_local.simulation.faults.absent_agents import AbsentAgents
 from relaunch_local.simulation.faults.capacity import CapacityFaults
+from relaunch_local.simulation.faults.cluster_troubles import ClusterTroubles
 from relaunch_local.simulation.faults.clusters import ClusterFaults
 from relaunch_local.simulation.faults.endless_machines import EndlessMachines
 from relaunch_local.simulation.faults.failed_tasks import FailedTaskFaults
@@ -141,6 +142,7 @@ class SeedRun:
         self.refreshes = Refreshes(self.account)
         self._let_people_work()
         ClusterFaults(self.account)
+        ClusterTroubles(self.account)
         self.retention = Retention(self.account)
         self.schedule = Schedule(self.account)
 

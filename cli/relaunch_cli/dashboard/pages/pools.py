@@ -1,13 +1,12 @@
 """One place of an instance type: what it costs there, and whether there is capacity."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.market.learning import PoolRecord, pool_of
-from relaunch.core.offerings.capacity_memory import find_failures
 from relaunch.core.offerings.offering import CapacityFailure, Offering
 from relaunch.core.offerings.spot_runs import DOUBTED_FOR, KEPT_FOR, ShortageRisks, pool_hours, pool_time
 from relaunch_cli.dashboard.market_reader import Market
@@ -145,25 +144,9 @@ def _taught(record: PoolRecord, now: datetime) -> str:
     pool = pool_of(record, 0.0, pool_hours(now))
     parts = []
     if max(record.spell_ends, record.spell_expected) >= _LEAST_SEEN:
-        parts.append(
-            f"lost {pool.spell_ends:.2f} times as often as usual, by {format_count(round(record.spell_ends), 'recent one')}"
-        )
+        seen = format_count(round(record.spell_ends), "recent one")
+        parts.append(f"lost {pool.spell_ends:.2f} times as often as usual, by {seen}")
     if max(record.outage_ends, record.outage_expected) >= _LEAST_SEEN:
-        parts.append(
-            f"outages end {pool.outage_ends:.2f} times as often as usual, by {format_count(round(record.outage_ends), 'recent one')}"
-        )
+        seen = format_count(round(record.outage_ends), "recent one")
+        parts.append(f"outages end {pool.outage_ends:.2f} times as often as usual, by {seen}")
     return ", ".join(parts)
-
-
-def _avoided(by_purchase: Mapping[PurchaseOption, Pair], facts: Facts) -> Iterable[tuple[str, CapacityFailure]]:
-    """Yield what keeps launches away, and from which purchase options."""
-    purchases: dict[tuple[str, datetime], list[str]] = {}
-    found: dict[tuple[str, datetime], CapacityFailure] = {}
-    for purchase, (offering, _) in by_purchase.items():
-        failures = [each for each in find_failures(offering, facts.market.memory) if each.until > facts.now]
-        if failures:
-            failure = max(failures, key=lambda each: each.until)
-            purchases.setdefault((failure.reason, failure.until), []).append(purchase.value)
-            found[failure.reason, failure.until] = failure
-    for key, failure in found.items():
-        yield " and ".join(purchases[key]), failure

@@ -43,9 +43,9 @@ _POD_REASONS = {
     # Preemptible capacity of ECI ("Create a preemptible instance").
     "BidFailed": ReportedCause.INTERRUPTED,
 }
-# The kubelet rejects a pod that does not fit: OutOfcpu, OutOfmemory, OutOfnvidia.com/gpu, by what the scheduler asks
-# too (lifecycle/predicate.go), or by the topology of the node (cm/topologymanager, cm/cpumanager). After a restart of
-# the node or of the kubelet it decides again on those that ran there, and on those that had succeeded.
+# The kubelet rejects a pod that does not fit (OutOfcpu, OutOfmemory, OutOfnvidia.com/gpu), by what
+# the scheduler asks too (lifecycle/predicate.go), or by the topology of the node (cm/topologymanager, cm/cpumanager).
+# After a restart of the node or of the kubelet it decides again on those that ran there or had succeeded.
 _REJECTED = re.compile(
     r"OutOf.+|UnexpectedAdmissionError|InvalidNodeInfo|TopologyAffinityError|SMTAlignmentError|"
     r"Node(?:Affinity|Name|Ports|Unschedulable)|TaintToleration"

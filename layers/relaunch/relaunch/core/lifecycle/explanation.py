@@ -117,9 +117,8 @@ def _explain_pod(job: Job, start: str, now: datetime) -> Explanation:
         next_step = f"refused until {leaves_at:%H:%M} UTC, it leaves its slot to others and is launched again later"
         return Explanation(f"{start}{why}", requested_at, next_step, job.wake_at, what_lets_pods_in(job.reason))
     if (since := job.current_attempt.suspended_since) is not None:
-        return Explanation(
-            f"its place in a queue of the cluster{why}", since, f"the queue lets it start{describe_bound(job, now)}"
-        )
+        next_step = f"the queue lets it start{describe_bound(job, now)}"
+        return Explanation(f"its place in a queue of the cluster{why}", since, next_step, job.wake_at, is_look=True)
     advice = (
         ()
         if job.current_attempt.node

@@ -133,7 +133,8 @@ def observed(job: Job, event: TaskSeen, now: datetime) -> Job:
     attempt = replace(
         job.current_attempt,
         task_status=seen.status,
-        task_version=seen.version,
+        # A queue that takes its place lets its phases begin again.
+        task_version=max(job.current_attempt.task_version, seen.version),
         started_at=job.current_attempt.started_at or seen.started_at,
         pulled=job.current_attempt.pulled or seen.pulled,
         program_ended_at=job.current_attempt.program_ended_at or seen.containers_ended_at,

@@ -1,0 +1,149 @@
+"""What takes places of pods in a cluster for a while: quotas, nodes out of reach, clean-ups, queues, ACS's preemption.
+
+Only some seeds have these, from streams of their own, so that all others are as they were.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+
+from relaunch.adapters.kubernetes.labels import TASK
+from relaunch.core.kubernetes.acs import BEST_EFFORT, COMPUTE_QOS
+from relaunch_local.kubernetes.state import Document, has_condition
+from relaunch_local.simulation.account import SimulatedAccount
+from relaunch_local.simulation.cluster import NAMESPACE, ClusterWorld
+
+_EVERY = 4
+_FIRST = 3
+_BETWEEN_SECONDS = (300.0, 1_200.0)
+_REFUSED_SECONDS = (300.0, 7_200.0)
+_UNHEARD_SECONDS = (60.0, 2_400.0)
+# Longer than Relaunch takes to see that a Job is suspended, and to withdraw it.
+_SUSPENDED_SECONDS = (1_200.0, 3_000.0)
+_SEEN_AFTER = timedelta(minutes=5)
+_CLEANED_AFTER = (0.5, 20.0)
+_SUSPENDS = 22
+_QUOTA = "simulated"
+WITHDRAWN_WITHIN = timedelta(minutes=25)
+"""How long a Job may stay without a pod that is refused: five minutes, and looks that fail."""
+
+
+class ClusterTroubles:
+    """Lets these happen while there are faults."""
+
+    def __init__(self, account: SimulatedAccount) -> None:
+        """Begin within minutes, in some of the seeds with a cluster."""
+        self._account = account
+        self._dice = account.chance.stream("cluster-troubles")
+        self._world = account.cluster
+        if self._world is not None and account.chance.seed % _EVERY == _FIRST:
+            self._world.cluster.on_success = self._succeeded
+            self._world.cluster._jobs.fails_suspended = self._dice.random() < 0.5  # noqa: SLF001 - has no other word
+            self._next()
+
+    def _next(self) -> None:
+        self._account.clock.call_later(self._dice.uniform(*_BETWEEN_SECONDS), self._happen)
+
+    def _happen(self) -> None:
+        if self._account.chance.is_calm or self._world is None:
+            return
+        self._next()
+        faults: Mapping[str, Callable[[ClusterWorld], bool]] = {
+            "pods-refused": self._refuse_pods,
+            "node-unheard": self._cut_off,
+            "job-suspended": self._suspend,
+            "best-effort-released": self._release,
+        }
+        kind = self._dice.choice(tuple(faults))
+        if self._account.chance.strikes(kind, 2.0) and not faults[kind](self._world):
+            self._account.chance.withdraw()
+
+    def _refuse_pods(self, world: ClusterWorld) -> bool:
+        state = world.cluster.state
+        if state.find("resourcequotas", NAMESPACE, _QUOTA) is not None:
+            return False
+        quota: Document = {"metadata": {"name": _QUOTA}, "spec": {"hard": {"pods": "0"}}}
+        state.add("resourcequotas", NAMESPACE, quota)
+        begun_at = self._account.clock.now()
+
+        def lift() -> None:
+            if self._account.clock.now() - begun_at >= WITHDRAWN_WITHIN:
+                self._check_withdrawn(world)
+            state.remove("resourcequotas", quota)
+
+        self._account.clock.call_later(self._dice.uniform(*_REFUSED_SECONDS), lift)
+        return True
+
+    def _check_withdrawn(self, world: ClusterWorld) -> None:
+        """Check that no Job waits for long for a pod that is refused."""
+        state = world.cluster.state
+        with_pod = {pod["metadata"]["labels"]["job-name"] for pod in state.all("pods", NAMESPACE)}
+        since = self._account.clock.now() - WITHDRAWN_WITHIN
+        late = [
+            job["metadata"]["name"]
+            for job in state.all("jobs", NAMESPACE)
+            if job["metadata"]["name"] not in with_pod
+            and not has_condition(job, "Complete", "Failed", "Suspended")
+            and _created(job) < since
+            and not self._account.scenario.outages
+        ]
+        self._account.invariants.check("a Job whose pod is refused is withdrawn", not late, ", ".join(late))
+
+    def _cut_off(self, world: ClusterWorld) -> bool:
+        nodes = world.nodes()
+        if not nodes:
+            return False
+        node = self._dice.choice(nodes)
+        there = [pod for pod in world.cluster.state.all("pods", NAMESPACE) if pod["spec"].get("nodeName") == node]
+        world.troubles.unheard |= {_task_of(pod) for pod in there}
+        world.cluster.cut_off_node(node, for_seconds=self._dice.uniform(*_UNHEARD_SECONDS))
+        return True
+
+    def _suspend(self, world: ClusterWorld) -> bool:
+        # One that has not run for long may have been seen by nobody: it goes on when the queue lets it.
+        since = self._account.clock.now() - _SEEN_AFTER
+        started_at = world.processes.started_at
+        pods = [pod for pod in world.pods() if started_at[_task_of(pod)] < since]
+        if not pods or world.cluster.minor < _SUSPENDS:
+            return False
+        pod = self._dice.choice(pods)
+        job = pod["metadata"]["labels"]["job-name"]
+        world.troubles.suspended[_task_of(pod)] = self._account.clock.now()
+        world.cluster.patch_job(NAMESPACE, job, {"spec": {"suspend": True}})
+        self._account.clock.call_later(self._dice.uniform(*_SUSPENDED_SECONDS), lambda: _resume(world, job))
+        return True
+
+    def _release(self, world: ClusterWorld) -> bool:
+        pods = [pod for pod in world.pods() if pod["metadata"]["labels"].get(COMPUTE_QOS) == BEST_EFFORT]
+        if not pods:
+            return False
+        pod = self._dice.choice(pods)
+        world.troubles.released.add(_task_of(pod))
+        world.cluster.release_best_effort(NAMESPACE, pod["metadata"]["name"])
+        return True
+
+    def _succeeded(self, pod: Document) -> None:
+        world = self._world
+        if world is None or not self._account.chance.strikes("pod-cleaned", 2.0):
+            return
+        world.troubles.cleaned[_task_of(pod)] = self._account.clock.now()
+        self._account.clock.call_later(self._dice.uniform(*_CLEANED_AFTER), lambda: _clean(world, pod))
+
+
+def _task_of(pod: Document) -> str:
+    return str(pod["metadata"]["labels"][TASK])
+
+
+def _created(job: Document) -> datetime:
+    return datetime.fromisoformat(job["metadata"]["creationTimestamp"])
+
+
+def _resume(world: ClusterWorld, name: str) -> None:
+    job = world.cluster.state.find("jobs", NAMESPACE, name)
+    if job is not None and not has_condition(job, "Complete", "Failed"):
+        world.cluster.patch_job(NAMESPACE, name, {"spec": {"suspend": False}})
+
+
+def _clean(world: ClusterWorld, pod: Document) -> None:
+    name = pod["metadata"]["name"]
+    if world.cluster.state.find("pods", NAMESPACE, name) is pod:
+        world.cluster.delete_pod(NAMESPACE, name)

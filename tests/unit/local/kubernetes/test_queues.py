@@ -1,0 +1,84 @@
+"""Jobs that are suspended, and nodes that are cut off for a while, on the local server."""
+
+from collections.abc import Callable
+
+import pytest
+
+from relaunch_local.ecs.processes.port import Script
+from unit.local.kubernetes.conftest import NAMESPACE, World
+
+SUSPENDED = [("Suspended", "JobSuspended")]
+
+
+def suspend(world: World, *, value: bool) -> None:
+    world.cluster.patch_job(NAMESPACE, "cuda-sample", {"spec": {"suspend": value}})
+
+
+def test_a_job_that_is_created_suspended_has_no_pod_and_no_time_until_it_goes_on(world: World) -> None:
+    world.create(suspend=True, activeDeadlineSeconds=100)
+    world.clock.advance(200)
+    waiting = (world.pods(), world.conditions(), "startTime" in world.job()["status"])
+    world.script = Script(runtime_seconds=500)
+    suspend(world, value=False)
+    world.clock.advance(99)
+    running = world.pod["status"]["phase"]
+    world.clock.advance(200)
+
+    assert waiting == ([], SUSPENDED, False)
+    assert running == "Running"
+    assert ("Failed", "DeadlineExceeded") in world.conditions()
+
+
+def test_a_server_that_does_not_know_suspend_drops_it(make_world: Callable[..., World]) -> None:
+    world = make_world(minor=20)
+    world.create(suspend=True)
+    world.clock.advance(20)
+    suspend(world, value=True)
+    world.clock.advance(20)
+
+    assert world.pod["status"]["phase"] == "Running"
+    assert "suspend" not in world.job()["spec"]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_suspension_ends_the_pod_which_counts_only_if_it_is_seen_to_fail(world: World, *, fails: bool) -> None:
+    world.cluster._jobs.fails_suspended = fails
+    rule = {"action": "FailJob", "onExitCodes": {"operator": "NotIn", "values": [0]}}
+    world.script = Script(runtime_seconds=500)
+    world.create(podFailurePolicy={"rules": [rule]})
+    world.clock.advance(60)
+    suspend(world, value=True)
+    world.clock.advance(60)
+    ended = (world.pods(), ("Failed", "PodFailurePolicy") in world.conditions())
+    suspend(world, value=False)
+    world.clock.advance(60)
+
+    assert ended == ([], fails)
+    assert len(world.pods()) == (0 if fails else 1)
+
+
+def test_a_job_without_parallelism_makes_no_pod_when_it_goes_on(world: World) -> None:
+    world.create(suspend=True)
+    world.cluster.patch_job(NAMESPACE, "cuda-sample", {"spec": {"parallelism": 0, "activeDeadlineSeconds": 1}})
+    suspend(world, value=False)
+    world.clock.advance(60)
+
+    assert world.pods() == []
+    assert ("Failed", "DeadlineExceeded") in world.conditions()
+
+
+@pytest.mark.parametrize("seconds", [100, 400])
+def test_what_runs_on_a_node_that_is_cut_off_goes_on_and_is_heard_of_when_it_is_back(
+    make_world: Callable[..., World], seconds: int
+) -> None:
+    world = make_world()
+    world.script = Script(runtime_seconds=50)
+    world.create(backoffLimit=0)
+    world.clock.advance(20)
+    world.cluster.cut_off_node("gpu-1", for_seconds=seconds)
+    world.clock.advance(90)
+    unheard = world.pod["status"]["phase"]
+    world.clock.advance(seconds)
+
+    assert unheard == "Running"
+    assert ("Complete" in dict(world.conditions())) is True
