@@ -150,3 +150,17 @@ def _taught(record: PoolRecord, now: datetime) -> str:
         seen = format_count(round(record.outage_ends), "recent one")
         parts.append(f"outages end {pool.outage_ends:.2f} times as often as usual, by {seen}")
     return ", ".join(parts)
+
+
+def _avoided(by_purchase: Mapping[PurchaseOption, Pair], facts: Facts) -> Iterable[tuple[str, CapacityFailure]]:
+    """Yield what keeps launches away, and from which purchase options."""
+    purchases: dict[tuple[str, datetime], list[str]] = {}
+    found: dict[tuple[str, datetime], CapacityFailure] = {}
+    for purchase, (offering, _) in by_purchase.items():
+        failures = [each for each in find_failures(offering, facts.market.memory) if each.until > facts.now]
+        if failures:
+            failure = max(failures, key=lambda each: each.until)
+            purchases.setdefault((failure.reason, failure.until), []).append(purchase.value)
+            found[failure.reason, failure.until] = failure
+    for key, failure in found.items():
+        yield " and ".join(purchases[key]), failure
