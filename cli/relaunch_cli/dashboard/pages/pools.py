@@ -1,12 +1,13 @@
 """One place of an instance type: what it costs there, and whether there is capacity."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.market.learning import PoolRecord, pool_of
+from relaunch.core.offerings.capacity_memory import find_failures
 from relaunch.core.offerings.offering import CapacityFailure, Offering
 from relaunch.core.offerings.spot_runs import DOUBTED_FOR, KEPT_FOR, ShortageRisks, pool_hours, pool_time
 from relaunch_cli.dashboard.market_reader import Market
