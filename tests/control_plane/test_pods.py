@@ -1,4 +1,4 @@
-"""Pods as definitions describe them, on a real API server, Job controller and scheduler: taken, and what they wait for."""
+"""Pods as definitions describe them, on a real API server, Job controller and scheduler: taken, or waiting."""
 
 from collections.abc import Iterator
 
@@ -45,7 +45,7 @@ def test_the_definitions_of_arenas_commands_are_taken(namespace: Namespace, name
 
 
 def why_waiting(namespace: Namespace, node: str, **pod: object) -> str:
-    """Create a Job whose pod is for the node; return what the scheduler says of it."""
+    """Create a Job whose pod is for the node; return the words of the scheduler about it."""
     limits: Document = {"example.com/card": 1}
     namespace.create("jobs", make_job(limits=limits, pod={"nodeSelector": {"pool": node}, **pod}))
 
