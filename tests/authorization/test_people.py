@@ -11,6 +11,7 @@ from authorization.stories import Stories, make_demo
 from fakes.aws import aws_in_process
 from fakes.cli_session import invoke
 from fakes.role_world import FAMILY, REGION, RoleWorld
+from relaunch.core.jobs.budgets import Budget
 from relaunch_cli.aws.connection import AwsConnection
 
 DEFINITIONS = f"""jobs:
@@ -90,7 +91,7 @@ def run(told: tuple[RoleWorld, str], role: str, command: str, folder: Path) -> t
     """Run a command with a role; return what it was refused, and what it said."""
     world, job_id = told
     world.stores.definitions.save_definition(make_demo())
-    world.stores.budgets.set_budget("definition/demo", 50.0, None, {})
+    world.stores.budgets.set_budget(Budget("definition/demo"), 50.0, None, {})
     file = folder / "relaunch.yaml"
     file.write_text(DEFINITIONS)
     connection = AwsConnection("relaunch", REGION)
