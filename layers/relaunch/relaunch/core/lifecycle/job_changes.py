@@ -54,7 +54,7 @@ def changed_parts(before: Job, after: Job) -> tuple[ChangedPart, ...]:
 def _change(before: Job | None, job: Job, changed: tuple[ChangedPart, ...], reason: str, now: datetime) -> JobChange:
     usd, basis = cost_so_far(job, now)
     attempt = job.attempt
-    at_risk = work_at_risk(job, now)
+    at_risk = None if attempt is None else work_at_risk(job, now)
     return JobChange(
         sequence=job.outbox.sequence + 1,
         at=now,
