@@ -15,6 +15,7 @@ from fakes.builders import make_definition, make_job, make_timeline_entry
 from fakes.repository import REPOSITORY
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, S3Trigger, Trigger
+from relaunch.core.jobs.budgets import Budget
 
 PAGE = (REPOSITORY / "docs" / "security.md").read_text(encoding="utf-8")
 REGISTER, APPLY, SUBMIT, READ, SET_BUDGETS, OPERATE = (
@@ -127,7 +128,7 @@ def test_jobs_may_not_be_written(client: Any) -> None:
 def test_who_sets_budgets_writes_nothing_but_those(client: Any) -> None:
     called = {action for command in ("budgets set", "budgets remove") for action in command_page.actions_of(command)}
     stores = DynamoDbStores(client, TABLE)
-    stores.budgets.set_budget("stack", 1.0, 2.0, {"2026-11": 0.5})
+    stores.budgets.set_budget(Budget("stack"), 1.0, 2.0, {"2026-11": 0.5})
 
     assert called <= actions_of(READ) | actions_of(SET_BUDGETS)
     assert actions_of(SET_BUDGETS) == {"dynamodb:UpdateItem"}

@@ -14,7 +14,7 @@ from fakes.stored_machines import change, make_machine
 from fakes.webhook import EVENTS
 from relaunch.adapters.definition_file.writer import write_definitions
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.jobs.budgets import month_of
+from relaunch.core.jobs.budgets import Budget, month_of
 from relaunch.core.jobs.effects import (
     AdmitWaiting,
     CountRun,
@@ -173,16 +173,16 @@ def tell_of_a_budget_that_is_used_up(stories: Stories) -> None:
     """Reconcile reports a budget that is nearly used up, and launch_attempt one that has no room for a job."""
     world = stories.world
     budgets = world.stores.budgets
-    budgets.set_budget("stack", None, 100.0, {month_of(world.region.clock.now()): 85.0})
+    budgets.set_budget(Budget("stack"), None, 100.0, {month_of(world.region.clock.now()): 85.0})
     stories.reconcile()
-    budgets.set_budget("stack", None, 85.0, {})
+    budgets.set_budget(Budget("stack", None, 100.0), None, 85.0, {})
     job_id = stories.ask(action="submit", definition="demo", idempotency_key=unique("key"))["job"]["job_id"]
     stories.deliver("launch_attempt", stories.received("AttemptsQueue"))
     job = world.stores.jobs.load_job(job_id)
     assert job is not None
     assert job.waiting is not None
     assert job.waiting.reason is WaitReason.BUDGET
-    budgets.set_budget("stack", None, None, {})
+    budgets.set_budget(Budget("stack", None, 85.0), None, None, {})
 
 
 def tell_of_a_file_that_is_planned(stories: Stories) -> None:

@@ -13,6 +13,7 @@ from fakes.aws import aws_in_process
 from fakes.cli_session import invoke
 from fakes.dashboard_world import own
 from fakes.role_world import FAMILY, REGION, RoleWorld
+from relaunch.core.jobs.budgets import Budget
 from relaunch_cli.aws.connection import AwsConnection
 from relaunch_cli.dashboard.application import Dashboard
 from relaunch_cli.dashboard.guard import FORM_FIELD, Guard
@@ -95,7 +96,7 @@ def run(story: tuple[RoleWorld, str], role: str, command: str, folder: Path) -> 
     """Run a command with a role; return what it was refused, and what it said."""
     world, job_id = story
     world.stores.definitions.save_definition(make_demo())
-    world.stores.budgets.set_budget("definition/demo", 50.0, None, {})
+    world.stores.budgets.set_budget(Budget("definition/demo"), 50.0, None, {})
     file = folder / "relaunch.yaml"
     file.write_text(DEFINITIONS)
     connection = AwsConnection("relaunch", REGION)

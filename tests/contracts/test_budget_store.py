@@ -11,9 +11,9 @@ import pytest
 
 from contracts.conftest import Stores, create
 from fakes.aws import create_jobs_table, make_client
-from fakes.builders import make_job
+from fakes.builders import NOW, make_job
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
-from relaunch.core.jobs.budgets import Budget, BudgetChange
+from relaunch.core.jobs.budgets import Budget, BudgetChange, BudgetReport
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import Reserved
 from relaunch.core.lifecycle.decision import Decision
@@ -23,6 +23,7 @@ from relaunch_local.in_memory.stores import InMemoryStores
 
 MARCH = "2026-03"
 APRIL = "2026-04"
+STACK = Budget("stack")
 
 
 @pytest.fixture
@@ -47,20 +48,30 @@ def used(store: BudgetStore) -> Sequence[tuple[str, float, dict[str, float]]]:
 def test_a_new_budget_begins_with_what_was_spent_and_keeps_what_it_counts(store: BudgetStore) -> None:
     assert store.load_budgets() == []
 
-    store.set_budget("stack", 500.0, None, {"2026-02": 1.5, MARCH: 2.0})
-    store.set_budget("definition/resnet", None, 0.0, {})
-    store.set_budget("stack", None, 1000.0, {MARCH: 99.0})
+    assert store.set_budget(STACK, 500.0, None, {"2026-02": 1.5, MARCH: 2.0})
+    assert store.set_budget(Budget("definition/resnet"), None, 0.0, {})
+    assert store.set_budget(replace(STACK, monthly_usd=500.0), None, 1000.0, {MARCH: 99.0})
 
     assert store.load_budgets() == [
         Budget("definition/resnet", None, 0.0),
         Budget("stack", None, 1000.0, 3.5, {"2026-02": 1.5, MARCH: 2.0}),
     ]
-    store.set_budget("stack", None, None, {})
+    assert store.set_budget(replace(STACK, total_usd=1000.0), None, None, {})
     assert store.load_budgets()[1] == Budget("stack", None, None, 3.5, {"2026-02": 1.5, MARCH: 2.0})
 
 
+@pytest.mark.parametrize(
+    "read", [Budget("stack"), Budget("stack", 5.0), Budget("stack", 5.0, 7.0), Budget("stack", 0.1)]
+)
+def test_limits_that_somebody_else_has_set_meanwhile_are_kept(store: BudgetStore, read: Budget) -> None:
+    assert store.set_budget(STACK, 0.1, 7.0, {})
+
+    assert not store.set_budget(read, 9.0, 9.0, {MARCH: 1.0})
+    assert store.load_budgets() == [Budget("stack", 0.1, 7.0)]
+
+
 def test_a_job_reserves_in_the_transaction_that_saves_it_and_keeps_that(store: BudgetStore, jobs: JobStore) -> None:
-    store.set_budget("stack", 2.0, 3.0, {MARCH: 0.5})
+    store.set_budget(STACK, 2.0, 3.0, {MARCH: 0.5})
     job = create(jobs, make_job())
     takes = BudgetChange("stack", MARCH, 1.25, (2.0, 3.0))
 
@@ -96,7 +107,7 @@ def test_what_exceeds_a_limit_is_not_saved_what_was_paid_is(
     limits: tuple[float | None, float | None] | None,
     is_exceeded: bool,
 ) -> None:
-    store.set_budget("stack", 2.0, 3.0, {MARCH: 1.75})
+    store.set_budget(STACK, 2.0, 3.0, {MARCH: 1.75})
     job = create(jobs, make_job())
     change = BudgetChange("stack", month, usd, limits)
     other = BudgetChange("definition/resnet", month, 1.0, (None, None))
@@ -121,12 +132,29 @@ def test_changes_of_one_budget_by_one_decision_are_one(store: BudgetStore, jobs:
     assert used(store) == [("stack", 0.75, {MARCH: -0.25, APRIL: 1.0})]
 
 
-def test_each_percentage_is_reported_once_for_each_month_and_in_all(store: BudgetStore) -> None:
-    store.set_budget("stack", 2.0, 3.0, {})
+def reported(period: str, percent: int, limit_usd: float) -> BudgetReport:
+    return BudgetReport("stack", period, percent, 1.0, limit_usd, NOW)
 
-    reports = [("", 80), (MARCH, 80), (MARCH, 80), (MARCH, 100), (MARCH, 80), (APRIL, 80)]
-    assert [store.save_report("stack", *each) for each in reports] == [True, True, False, True, False, True]
+
+def test_each_percentage_is_reported_once_for_each_month_and_in_all(store: BudgetStore) -> None:
+    store.set_budget(STACK, 2.0, 3.0, {})
+
+    reports = [("", 80, 3.0), (MARCH, 80, 2.0), (MARCH, 80, 2.0), (MARCH, 100, 2.0), (MARCH, 80, 2.0), (APRIL, 80, 2.0)]
+    assert [store.save_report(reported(*each)) for each in reports] == [True, True, False, True, False, True]
+    assert not store.save_report(reported("", 100, 2.5)), "it was raised meanwhile"
     assert store.load_budgets()[0].reported == {"": 80, MARCH: 100, APRIL: 80}
+
+
+def test_what_was_reported_of_a_limit_that_is_raised_is_forgotten(store: BudgetStore) -> None:
+    store.set_budget(STACK, 2.0, 3.0, {MARCH: 1.0, APRIL: 1.0})
+    for each in (reported("", 80, 3.0), reported(MARCH, 100, 2.0), reported(APRIL, 100, 2.0)):
+        assert store.save_report(each)
+
+    store.set_budget(store.load_budgets()[0], 2.5, 3.0, {})
+
+    assert store.load_budgets()[0].reported == {"": 80, MARCH: 100}, "of a month that is over nothing is reported"
+    store.set_budget(store.load_budgets()[0], 1.5, None, {})
+    assert store.load_budgets()[0].reported == {MARCH: 100}
 
 
 WORKERS = 32
@@ -162,7 +190,7 @@ def test_of_a_thousand_jobs_that_reserve_at_once_as_many_succeed_as_the_budget_h
 ) -> None:
     stores, count, room = crowd
     limit = 0.3 * room + 0.1
-    stores.budgets.set_budget("stack", limit, None, {})
+    stores.budgets.set_budget(STACK, limit, None, {})
     # All have read the budget before any of them reserved: what they know is that there is room.
     change = BudgetChange("stack", MARCH, 0.3, (limit, None))
     decisions = [reserving(create(stores.jobs, make_job(f"resnet-{number}")), change) for number in range(count)]

@@ -78,8 +78,7 @@ def set_(
         known = before or Budget(scope)
         limits = given.get("monthly", known.monthly_usd), given.get("total", known.total_usd)
         spent = {} if before else _load_spent(scope, deps)
-        deps.budgets.set_budget(scope, *limits, spent)
-        budget = next(each for each in deps.budgets.load_budgets() if each.scope == scope)
+        budget = _write(known, *limits, spent, deps)
     month = month_of(deps.clock.now())
     if as_json:
         print_json(budget_json(budget, month))
@@ -106,11 +105,35 @@ def remove(
     before = _require(scope, deps.budgets.load_budgets())
     if not is_sure:
         confirm(f"Remove the budget of {scope}? Its jobs may cost anything then.")
-    deps.budgets.set_budget(scope, None, None, {})
+    _write(before, None, None, {}, deps)
     if as_json:
         print_json({"removed": budget_json(before, month_of(deps.clock.now()))})
     else:
         print_text(f"the budget of {scope} was removed; jobs that wait for it look again within ten minutes")
+
+
+def _write(
+    before: Budget,
+    monthly_usd: float | None,
+    total_usd: float | None,
+    spent: "Mapping[str, float]",
+    deps: "Dependencies",
+) -> Budget:
+    """Return the budget with these limits.
+
+    Raises:
+        CommandError: somebody has set others since they were read.
+    """
+    is_set = deps.budgets.set_budget(before, monthly_usd, total_usd, spent)
+    budget = next(each for each in deps.budgets.load_budgets() if each.scope == before.scope)
+    if is_set or (budget.monthly_usd, budget.total_usd) == (monthly_usd, total_usd):
+        return budget
+    limits = (("a month", budget.monthly_usd), ("in all", budget.total_usd))
+    now = " and ".join(f"${usd:,.2f} {period}" for period, usd in limits if usd is not None) or "no limit"
+    raise CommandError(
+        f"somebody else has set the budget of {before.scope} meanwhile: it is {now}, and was not changed",
+        "run the command again if that is not what you want",
+    )
 
 
 def _is_limited(budget: Budget) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from relaunch.core.jobs.budgets import Budget, BudgetChange
+from relaunch.core.jobs.budgets import Budget, BudgetChange, BudgetReport, raised_periods
 from relaunch.ports import BudgetExceededError
 
 
@@ -17,20 +17,30 @@ class InMemoryBudgets:
         return [budget for _, budget in sorted(self._budgets.items())]
 
     def set_budget(
-        self, scope: str, monthly_usd: float | None, total_usd: float | None, spent: Mapping[str, float]
-    ) -> None:
-        known = self._budgets.get(scope)
-        if known is None:
-            self._budgets[scope] = Budget(scope, monthly_usd, total_usd, sum(spent.values()), dict(spent))
-            return
-        months = {**spent, **known.reserved_in}
-        self._budgets[scope] = replace(known, monthly_usd=monthly_usd, total_usd=total_usd, reserved_in=months)
-
-    def save_report(self, scope: str, period: str, percent: int) -> bool:
-        budget = self._budgets[scope]
-        if budget.reported.get(period, 0) >= percent:
+        self, before: Budget, monthly_usd: float | None, total_usd: float | None, spent: Mapping[str, float]
+    ) -> bool:
+        scope = before.scope
+        known = self._budgets.get(scope, Budget(scope))
+        if (known.monthly_usd, known.total_usd) != (before.monthly_usd, before.total_usd):
             return False
-        self._budgets[scope] = replace(budget, reported={**budget.reported, period: percent})
+        is_new = scope not in self._budgets
+        forgotten = raised_periods(before, monthly_usd, total_usd)
+        self._budgets[scope] = replace(
+            known,
+            monthly_usd=monthly_usd,
+            total_usd=total_usd,
+            reserved_usd=sum(spent.values()) if is_new else known.reserved_usd,
+            reserved_in={**spent, **known.reserved_in},
+            reported={period: percent for period, percent in known.reported.items() if period not in forgotten},
+        )
+        return True
+
+    def save_report(self, report: BudgetReport) -> bool:
+        budget = self._budgets[report.scope]
+        limit = budget.monthly_usd if report.period else budget.total_usd
+        if budget.reported.get(report.period, 0) >= report.percent or limit != report.limit_usd:
+            return False
+        self._budgets[report.scope] = replace(budget, reported={**budget.reported, report.period: report.percent})
         return True
 
     def check(self, changes: Iterable[BudgetChange]) -> None:

@@ -7,6 +7,7 @@ import pytest
 from typer.main import get_command
 
 from fakes.builders import make_definition
+from relaunch.core.jobs.budgets import Budget
 from relaunch_cli import completions
 from relaunch_cli.app import app
 from relaunch_cli.completions import complete_budget, complete_definition, complete_job, complete_scope
@@ -37,10 +38,10 @@ def test_definitions_are_completed_with_what_they_run(session, context):
 
 def test_scopes_of_budgets_are_completed(session, context):
     budgets = session.deps.budgets
-    budgets.set_budget("repository/acme/vision", 1.0, None, {})
-    budgets.set_budget("definition/resnet", None, 1.0, {})
-    budgets.set_budget("caller/$(id)", 1.0, None, {})
-    budgets.set_budget("stack", None, None, {})
+    budgets.set_budget(Budget("repository/acme/vision"), 1.0, None, {})
+    budgets.set_budget(Budget("definition/resnet"), None, 1.0, {})
+    budgets.set_budget(Budget("caller/$(id)"), 1.0, None, {})
+    budgets.set_budget(Budget("stack"), None, None, {})
 
     assert [word for word, _ in complete_scope(context, "")] == ["stack", "definition/resnet", "repository/acme/vision"]
     assert complete_scope(context, "repo") == [("repository/acme/vision", "")]

@@ -10,7 +10,7 @@ from fakes.sources import FakeOfferings
 from fakes.story import Story, push
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.jobs.attempt import IntentKind
-from relaunch.core.jobs.budgets import month_of
+from relaunch.core.jobs.budgets import Budget, month_of
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.ports import BudgetExceededError, TransientError
@@ -27,7 +27,7 @@ def by_provider(**budgets: float) -> Story:
 
 def with_budgets(story: Story, **budgets: float) -> Story:
     for scope, usd in budgets.items():
-        story.deps.budgets.set_budget(scope, usd, None, {})
+        story.deps.budgets.set_budget(Budget(scope), usd, None, {})
     return story
 
 
@@ -111,7 +111,7 @@ def test_a_budget_that_is_used_up_lets_the_task_save_and_the_job_wait() -> None:
     assert (job.totals.failures, job.totals.interruptions) == (0, 0)
     assert reserved(story)["stack"] == pytest.approx(job.totals.cost_usd, abs=1e-4)
     # Raised, it goes on.
-    story.deps.budgets.set_budget("stack", 5.0, None, {})
+    story.deps.budgets.set_budget(story.deps.budgets.load_budgets()[0], 5.0, None, {})
     story.launches.request_launch(job_id)
     story.settle()
     assert story.job(job_id).state is JobState.LAUNCHING
@@ -122,7 +122,7 @@ def test_a_budget_that_is_set_while_a_job_runs_counts_it_from_its_next_look_on()
     job_id = story.launch()
     story.clock.advance(600)
 
-    story.deps.budgets.set_budget("definition/resnet", 10.0, None, {})
+    story.deps.budgets.set_budget(Budget("definition/resnet"), 10.0, None, {})
 
     assert look(story, job_id) == 1
     assert reserved(story) == {"definition/resnet": pytest.approx(0.4 + 0.4 / 6, abs=0.001)}
@@ -170,10 +170,10 @@ def test_what_is_reached_is_reported_once_and_again_if_it_could_not_be_sent(monk
     story.launch()
     send = story.job_events.send_budget
     monkeypatch.setattr(story.job_events, "send_budget", lambda _report: "throttled")
-    story.deps.budgets.set_budget("definition/resnet", 0.4, None, {"2026-03": 0.4})
+    story.deps.budgets.set_budget(Budget("definition/resnet"), 0.4, None, {"2026-03": 0.4})
     look(story)
     assert story.log.decisions.count("budget not reported") == 1, "the others would not be taken either"
-    story.deps.budgets.set_budget("definition/resnet", None, None, {})
+    story.deps.budgets.set_budget(Budget("definition/resnet", 0.4), None, None, {})
 
     monkeypatch.setattr(story.job_events, "send_budget", send)
     for _ in range(3):
@@ -181,6 +181,10 @@ def test_what_is_reached_is_reported_once_and_again_if_it_could_not_be_sent(monk
 
     (report,) = story.job_events.budgets
     assert (report.scope, report.percent, report.reserved_usd, report.limit_usd) == ("stack", 80, 0.4, 0.5)
+    for usd in (0.48, 0.49):
+        story.deps.budgets.set_budget(story.deps.budgets.load_budgets()[-1], usd, None, {})
+        look(story)
+    assert [each.limit_usd for each in story.job_events.budgets] == [0.5, 0.49], "again once the limit is raised"
 
 
 def test_a_task_on_demand_stays_where_it_is_if_the_budget_has_no_room_for_the_machine_on_spot() -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from relaunch.core.definitions.definition import JobDefinition, TriggerSource
     from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
     from relaunch.core.jobs.attempt import Attempt
-    from relaunch.core.jobs.budgets import Budget
+    from relaunch.core.jobs.budgets import Budget, BudgetReport
     from relaunch.core.jobs.cost import CostEntry
     from relaunch.core.jobs.groups import GroupStanding
     from relaunch.core.jobs.job import Job, TimelineEntry
@@ -277,12 +277,17 @@ class BudgetStore(Protocol):
         ...
 
     def set_budget(
-        self, scope: str, monthly_usd: float | None, total_usd: float | None, spent: Mapping[str, float]
-    ) -> None:
-        """Set the limits of a budget, None for no limit; a new one begins with what was `spent` by month."""
+        self, before: Budget, monthly_usd: float | None, total_usd: float | None, spent: Mapping[str, float]
+    ) -> bool:
+        """Set the limits of a budget, None for no limit; return False if they are not those of `before` any more.
 
-    def save_report(self, scope: str, period: str, percent: int) -> bool:
-        """Save that so many percent of a month, or of all as ``, were reported; return False if they were before."""
+        A new one begins with what was `spent` by month. What was reported of a limit that is raised is forgotten. It is
+        also False where a call of this write was repeated: whoever reads the budget sees that.
+        """
+        ...
+
+    def save_report(self, report: BudgetReport) -> bool:
+        """Save that so many percent were reported; return False if they were before, or the limit is another one."""
         ...
 
 

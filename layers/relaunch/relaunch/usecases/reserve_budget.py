@@ -82,6 +82,6 @@ def _report(budget: Budget, deps: LaunchDependencies | ReconcileDependencies, *,
         if postponed:
             deps.log.decided("budget not reported", scope=budget.scope, reason=postponed)
             return False
-        if deps.budgets.save_report(budget.scope, report.period, report.percent):
+        if deps.budgets.save_report(report):
             deps.log.decided("budget reached", scope=budget.scope, reason=f"{report.percent} percent")
     return True

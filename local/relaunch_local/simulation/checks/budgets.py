@@ -54,15 +54,16 @@ class BudgetChecks:
         self._limits = {scope: drawn.uniform(0.5, 6.0) for scope in scopes}
         for scope, usd in self._limits.items():
             monthly, total = (usd, None) if drawn.random() < 1 / 2 else (None, usd)
-            self._store().set_budget(scope, monthly, total, {})
+            self._store().set_budget(Budget(scope), monthly, total, {})
         hours = timedelta(hours=drawn.uniform(2, 8))
         self.raised_at = self._clock.now() + hours
         self._clock.call_later(hours.total_seconds(), self._raise)
 
     def _raise(self) -> None:
-        for scope in self._limits:
-            self._store().set_budget(scope, _RAISED_USD, _RAISED_USD, {})
-            self._limits[scope] = _RAISED_USD
+        for before in self._store().load_budgets():
+            if before.scope in self._limits:
+                self._store().set_budget(before, _RAISED_USD, _RAISED_USD, {})
+                self._limits[before.scope] = _RAISED_USD
 
     def machine_saved(self, before: Machine | None, machine: Machine) -> None:
         """Check that a machine is requested only while what was spent leaves room for it."""

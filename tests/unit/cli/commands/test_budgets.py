@@ -214,3 +214,28 @@ def test_what_is_removed_is_in_the_json(relaunch):
     relaunch("budgets", "set", "stack", "--total", "2")
 
     assert relaunch("budgets", "remove", "stack", "--yes", "--json").document["removed"]["total"]["limit_usd"] == 2.0
+
+
+@pytest.mark.parametrize("command", [("set", "stack", "--monthly", "9"), ("remove", "stack", "--yes")])
+def test_what_somebody_else_sets_meanwhile_is_kept_and_said(relaunch, session, monkeypatch, command):
+    relaunch("budgets", "set", "stack", "--monthly", "5")
+    budgets = session.deps.budgets
+    write = budgets.set_budget
+
+    def set_after_another(before, *limits):
+        write(before, 7.0, 70.0, {})
+        return write(before, *limits)
+
+    monkeypatch.setattr(budgets, "set_budget", set_after_another)
+    result = relaunch("budgets", *command)
+
+    assert result.exit_code == 2
+    assert "meanwhile: it is $7.00 a month and $70.00 in all, and was not changed" in flat(result.stderr)
+    assert [(each.monthly_usd, each.total_usd) for each in budgets.load_budgets()] == [(7.0, 70.0)]
+
+
+def test_a_write_whose_answer_was_lost_and_that_was_repeated_is_not_somebody_elses(relaunch, session, monkeypatch):
+    write = session.deps.budgets.set_budget
+    monkeypatch.setattr(session.deps.budgets, "set_budget", lambda *given: write(*given) and write(*given))
+
+    assert rows(relaunch("budgets", "set", "stack", "--monthly", "5"))[0][:3] == ["stack", MONTH, "$5.00"]

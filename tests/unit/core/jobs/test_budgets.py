@@ -15,6 +15,7 @@ from relaunch.core.jobs.budgets import (
     is_paying,
     left_of_lease,
     month_of,
+    raised_periods,
     reserve,
     scopes_of,
     settle,
@@ -169,3 +170,23 @@ def test_what_is_reported_of_a_budget(
     assert {each.period: each.percent for each in reports} == percents
     assert all(each.limit_usd == (10.0 if each.period else 100.0) for each in reports)
     assert due_reports(Budget("stack"), NOW, is_exceeded=True) == ()
+
+
+@pytest.mark.parametrize(
+    ("limits", "forgotten"),
+    [
+        ((10.0, 20.0), ()),
+        ((9.0, 19.0), ()),
+        ((11.0, 20.0), (MONTH,)),
+        ((10.0, 21.0), ("",)),
+        ((None, None), ("", MONTH)),
+    ],
+)
+def test_what_was_reported_of_a_limit_that_is_raised_is_to_be_reported_again(
+    limits: tuple[float | None, float | None], forgotten: tuple[str, ...]
+) -> None:
+    budget = Budget("stack", 10.0, 20.0, 12.0, {"2026-02": 2.0, MONTH: 10.0}, {"": 80, "2026-02": 80})
+
+    assert raised_periods(budget, *limits) == forgotten
+    assert raised_periods(Budget("stack"), *limits) == (), "a limit that is new was never reported"
+    assert raised_periods(Budget("stack", 1.0), None, None) == (), "nothing was reserved"

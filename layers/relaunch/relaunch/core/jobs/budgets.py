@@ -70,6 +70,20 @@ class Budget:
         return used
 
 
+def raised_periods(before: Budget, monthly_usd: float | None, total_usd: float | None) -> tuple[str, ...]:
+    """Return the periods whose limit becomes a larger one, or none: of all as ``, and the newest month that counts.
+
+    What was reported of them says nothing of the new limit, and is reported again when that is reached.
+    """
+    newest = max((each for each in (*before.reserved_in, *before.reported) if each), default="")
+    in_all = ("",) if _is_raised(before.total_usd, total_usd) else ()
+    return (*in_all, newest) if newest and _is_raised(before.monthly_usd, monthly_usd) else in_all
+
+
+def _is_raised(before: float | None, after: float | None) -> bool:
+    return before is not None and (after is None or after > before)
+
+
 @dataclass(frozen=True, slots=True)
 class BudgetChange:
     """What a job reserves of a budget in a month, or gives back if `usd` is less than 0.

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from relaunch.adapters.aws.dynamodb.table import Action, CancelledError, Item, JobsTable, count_in, key, number, text
-from relaunch.core.jobs.budgets import Budget, BudgetChange
+from relaunch.core.jobs.budgets import Budget, BudgetChange, BudgetReport, raised_periods
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.ports import BudgetExceededError
 
@@ -81,8 +81,8 @@ class DynamoDbBudgets:
         return [_read(item) for item in self._table.query("pk = :pk", {":pk": text(_PK)})]
 
     def set_budget(
-        self, scope: str, monthly_usd: float | None, total_usd: float | None, spent: Mapping[str, float]
-    ) -> None:
+        self, before: Budget, monthly_usd: float | None, total_usd: float | None, spent: Mapping[str, float]
+    ) -> bool:
         limits = {_MONTHLY: monthly_usd, _TOTAL: total_usd}
         given = {name: usd for name, usd in limits.items() if usd is not None}
         known = {_of_month(_USED, month): usd for month, usd in spent.items()} | {_USED + _ALL: sum(spent.values())}
@@ -90,16 +90,33 @@ class DynamoDbBudgets:
             *(f"{name} = :{name}" for name in given),
             *(f"{name} = if_not_exists({name}, :{name})" for name in known),
         ]
-        values = _numbers({f":{name}": _decimal(usd) for name, usd in {**given, **known}.items()})
-        dropped = ", ".join(name for name in limits if name not in given)
+        read = {f"before_{name}": usd for name, usd in _limits_of(before).items() if usd is not None}
+        values = _numbers({f":{name}": _decimal(usd) for name, usd in {**given, **known, **read}.items()})
+        forgotten = [_reported(each) for each in raised_periods(before, monthly_usd, total_usd)]
+        dropped = ", ".join([*(name for name in limits if name not in given), *forgotten])
         expression = f"{f'REMOVE {dropped} ' if dropped else ''}SET {', '.join(parts)}"
-        self._table.update(count_in(key(_PK, scope), expression, values))
+        condition = " AND ".join(_is_still(name, usd) for name, usd in _limits_of(before).items())
+        return self._table.update(count_in(key(_PK, before.scope), expression, values, condition)) is not None
 
-    def save_report(self, scope: str, period: str, percent: int) -> bool:
-        name = _of_month(_REPORTED, period) if period else _REPORTED + _ALL
-        condition = f"(attribute_not_exists({name}) OR {name} < :percent)"
-        action = count_in(key(_PK, scope), f"SET {name} = :percent", {":percent": number(percent)}, condition)
+    def save_report(self, report: BudgetReport) -> bool:
+        name = _reported(report.period)
+        limit = _MONTHLY if report.period else _TOTAL
+        condition = f"(attribute_not_exists({name}) OR {name} < :percent) AND {limit} = :limit"
+        values = {":percent": number(report.percent), **_numbers({":limit": _decimal(report.limit_usd)})}
+        action = count_in(key(_PK, report.scope), f"SET {name} = :percent", values, condition)
         return self._table.update(action) is not None
+
+
+def _limits_of(budget: Budget) -> Mapping[str, float | None]:
+    return {_MONTHLY: budget.monthly_usd, _TOTAL: budget.total_usd}
+
+
+def _is_still(name: str, usd: float | None) -> str:
+    return f"attribute_not_exists({name})" if usd is None else f"{name} = :before_{name}"
+
+
+def _reported(period: str) -> str:
+    return _of_month(_REPORTED, period) if period else _REPORTED + _ALL
 
 
 def _read(item: Item) -> Budget:
