@@ -76,9 +76,13 @@ def test_the_destination_is_that_of_the_revision(session):
     }
     answer = session.client("ecs").register_task_definition(family="trainer", containerDefinitions=[container])
 
-    destination = CloudWatchLogs(session).destination(answer["taskDefinition"]["taskDefinitionArn"], "main")
+    logs = CloudWatchLogs(session)
+    arn = answer["taskDefinition"]["taskDefinitionArn"]
 
-    assert destination == LogDestination("g", "p", "us-east-1")
+    assert logs.destination(arn, "main") == LogDestination("g", "p", "us-east-1")
+    # A revision never changes, and is not read again.
+    logs._session = None
+    assert logs.destination(arn, "main") == LogDestination("g", "p", "us-east-1")
 
 
 def put(session, count: int) -> list[str]:

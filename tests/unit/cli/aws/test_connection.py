@@ -1,5 +1,8 @@
 """Connecting to a stack: regions, credentials, outputs."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import boto3
 import pytest
 from moto import mock_aws
@@ -10,7 +13,7 @@ from fakes.builders import make_definition
 from fakes.cli_session import STACK_OUTPUTS, create_stack, invoke
 from relaunch.core.definitions.definition import S3Trigger
 from relaunch_cli.aws.account import AwsAccount
-from relaunch_cli.aws.connection import AwsConnection
+from relaunch_cli.aws.connection import AwsConnection, _one_at_a_time
 from relaunch_cli.errors import CommandError, NotConnectedError
 
 
@@ -173,3 +176,17 @@ def test_the_caller_is_the_role_without_the_session():
 
     assert user == "arn:aws:sts::123456789012:user/moto"
     assert role == "arn:aws:sts::123456789012:assumed-role/Deploy"
+
+
+def test_clients_are_made_one_at_a_time_in_whichever_threads():
+    making = []
+
+    def make(name):
+        making.append(name)
+        time.sleep(0.001)
+        assert making == [name]
+        making.remove(name)
+        return name
+
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(_one_at_a_time(make), "abcdefgh")) == list("abcdefgh")
