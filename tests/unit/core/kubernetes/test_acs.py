@@ -8,7 +8,7 @@ import pytest
 
 from relaunch.core.definitions.accelerator import GpuRequirement, PurchaseOption
 from relaunch.core.definitions.kubernetes_workload import ComputeClass, KubernetesWorkload
-from relaunch.core.kubernetes.acs import ask_acs_gpus, find_acs_problems
+from relaunch.core.kubernetes.acs import EXTRA_STORAGE, ask_acs_gpus, ask_storage, find_acs_problems
 from relaunch.core.kubernetes.pod_gpus import PodGpus
 
 GIB = 1024
@@ -130,3 +130,10 @@ def test_drivers_of_all_makers_are_taken(driver):
 )  # fmt: skip
 def test_what_acs_would_refuse_or_misread_is_refused(gpu, workload, problems):
     assert {".".join(each.key): str(each) for each in find_acs_problems(gpu, workload)} == problems
+
+
+@pytest.mark.parametrize(
+    ("disk_mib", "extra"), [(None, None), (30 * 1024, None), (30 * 1024 + 1, "1Gi"), (100 * 1024, "70Gi")]
+)
+def test_a_pod_asks_for_what_it_needs_beyond_the_disk_that_every_pod_has(disk_mib, extra):
+    assert ask_storage(disk_mib).get(EXTRA_STORAGE) == extra

@@ -20,6 +20,7 @@ from relaunch.core.definitions.targets import Target
 from relaunch.core.kubernetes import ack
 from relaunch.core.kubernetes.node_fit import GpuNode, NodeTaint
 from relaunch.core.kubernetes.rules import (
+    QUEUE_LABEL,
     ask_gpus,
     find_kubernetes_notices,
     find_problems,
@@ -105,6 +106,14 @@ def test_labels_that_the_rules_set_are_taken(key):
     workload = replace(WORKLOAD, labels={"app": "cuda-sample", key: "1", "alibabacloud.com/acs": "true"})
 
     assert problems_of(define(kubernetes=workload)) == {"kubernetes.labels": f"`{key}` is taken: Relaunch sets it"}
+
+
+@pytest.mark.parametrize(("label", "is_refused"), [("others", True), ("gpus", False)])
+def test_the_label_of_a_queue_contradicts_no_queue(label, is_refused):
+    workload = replace(WORKLOAD, queue="gpus", labels={QUEUE_LABEL: label})
+
+    text = f"`{QUEUE_LABEL}` is `queue`: leave it out"
+    assert problems_of(define(kubernetes=workload)) == ({"kubernetes.labels": text} if is_refused else {})
 
 
 @pytest.mark.parametrize(
