@@ -30,6 +30,7 @@ pytestmark = pytest.mark.kubernetes
 
 REQUEST = make_launch_request(workload=KubernetesWorkload("registry.example.com/vision:v1"), gpu=GpuRequirement())
 TRACKS_PODS, HAS_POLICIES = 26, 26
+SUSPENDS = 22
 
 
 @pytest.fixture
@@ -99,6 +100,31 @@ def test_the_exit_code_outlives_the_pod_where_the_server_has_failure_policies(cl
 
     codes = {each: container.exit_code for each, container in seen(cluster, name).containers.items()}
     assert codes == ({"main": 7} if cluster.namespace.plane.version.minor >= HAS_POLICIES else {})
+
+
+def test_a_program_that_finished_is_known_to_though_its_pod_is_gone(cluster: RealKubernetesCluster) -> None:
+    name = place(cluster)
+    cluster.start(name)
+    cluster.finish(name, 0)
+    delete_pod(cluster.namespace, name)
+    wait_for("pod that is gone", lambda: not cluster.namespace.pods(name))
+
+    # The Job controller writes its event behind the status of the Job.
+    wait_for("event of the end", lambda: seen(cluster, name).report.causes == {ReportedCause.ENDED})
+    assert seen(cluster, name).containers["main"].exit_code == 0
+
+
+def test_a_queue_needs_a_server_that_suspends_jobs(cluster: RealKubernetesCluster) -> None:
+    workload = KubernetesWorkload("registry.example.com/vision:v1", queue="gpus")
+    outcome = cluster.target.launch(replace(REQUEST, workload=workload))
+
+    if cluster.namespace.plane.version.minor >= SUSPENDS:
+        assert isinstance(outcome, TaskPlaced)
+        assert seen(cluster, outcome.task_id).is_suspended
+        return
+    assert isinstance(outcome, LaunchRefused)
+    assert "which suspends Jobs" in outcome.reason
+    assert cluster.namespace.get("jobs")["items"] == []
 
 
 def test_a_stop_ends_the_pod_and_no_other_one_is_made(cluster: RealKubernetesCluster) -> None:

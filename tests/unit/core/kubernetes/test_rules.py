@@ -52,6 +52,16 @@ def test_the_rules_are_not_about_a_target_without_pods():
         ask_gpus(Target.ECS, GpuRequirement(), WORKLOAD, PurchaseOption.ON_DEMAND)
 
 
+@pytest.mark.parametrize(
+    ("queue", "label", "is_refused"), [("gpus", "gpus", False), ("gpus", "b", True), ("", "b", False)]
+)
+def test_the_label_of_a_queue_is_that_of_its_key(queue, label, is_refused):
+    workload = replace(WORKLOAD, queue=queue, labels={"kueue.x-k8s.io/queue-name": label})
+    text = "`kueue.x-k8s.io/queue-name` is `queue`: leave it out"
+
+    assert problems_of(define(kubernetes=workload)) == ({"kubernetes.labels": text} if is_refused else {})
+
+
 def test_a_definition_needs_what_runs():
     assert problems_of(define(kubernetes=None)) == {
         "kubernetes": "`kubernetes` is missing: ack needs its image at least"

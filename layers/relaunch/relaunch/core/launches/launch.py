@@ -220,14 +220,12 @@ class ReportedCause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StopReport:
-    """What a target reports of the stop of a task or of one of its containers.
-
-    `text` is for people. `error` is the name of the error in it (`CannotStartContainerError`…), empty if it has none.
-    """
+    """What a target reports of the stop of a task or of one of its containers; `text` is for people."""
 
     text: str = ""
     causes: frozenset[ReportedCause] = frozenset()
     error: str = ""
+    """The name of the error in the text (`CannotStartContainerError`…), empty if it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,8 +254,8 @@ class TaskObservation:
     for people. `containers` are by name; `containers_ended_at` may be minutes before `stopped_at`, None if the target
     does not tell it. `waiting_for` is why it does not run yet, as the target says it. `warned_at` is when the target
     announced that it takes the capacity of the task away; None if it did not, or such warnings come otherwise.
-    `may_have_run`: it has stopped, and the target tells neither when it started nor that it did not. `cluster` is where
-    it was seen (TaskTarget.identify). `is_suspended`: a queue of the target holds it back, before or after its start.
+    `may_have_run`: it has stopped, and the target tells neither when it started nor that it did not. `cluster`: that of
+    TaskTarget.identify. `is_suspended`: a queue of the target holds it back, before or after its start.
     """
 
     task_id: str
