@@ -30,7 +30,7 @@ INSTALL := $(PYTHON) requirements/build_environment.py
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # ── What is installed ────────────────────────────────────────────────────────────────────────────────────────────────
 .PHONY: setup environment environment-sam environment-emulator environment-workflows environment-checkov environment-bench environment-mutate environment-browser requirements

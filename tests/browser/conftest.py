@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 REBOUND = "attacker.example"
 # As in tests/browser/test_web_page.py: a busy machine is no error.
-PATIENCE_MILLISECONDS = 20_000.0
+PATIENCE_MILLISECONDS = 120_000.0
 
 
 class Dashboards:

@@ -82,8 +82,7 @@ class _Handler(BaseHTTPRequestHandler):
             super().handle()
             return
         self.command = ""
-        self.requestline = ""
-        self.send_error(403)
+        self._end(403, "this program is of another user than `relaunch dashboard`: run both as the same one")
 
     def do_GET(self) -> None:
         self._answer(b"")
@@ -103,10 +102,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def send_error(self, code: int, *_: object, **__: object) -> None:
         """Answer what is no request that this server takes: nothing of it is repeated, and the connection ends."""
+        self._end(code, HTTPStatus(code).phrase)
+
+    def _end(self, code: int, said: str) -> None:
         self.close_connection = True
         # Of a version that could not be read: it would be HTTP/0.9, which has no headers.
         self.request_version = self.protocol_version
-        self._send(Response(code, f"{HTTPStatus(code).phrase}\n".encode(), TEXT, {"Connection": "close"}))
+        self._send(Response(code, f"{said}\n".encode(), TEXT, {"Connection": "close"}))
 
     def _answer(self, body: bytes) -> None:
         if not body and not {"content-length", "transfer-encoding"}.isdisjoint(map(str.lower, self.headers)):

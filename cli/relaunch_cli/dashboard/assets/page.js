@@ -17,6 +17,15 @@ function keyOf(element) {
   return link ? `a[href="${CSS.escape(link)}"]` : "";
 }
 
+// A table that is wider than its place is scrolled by keys too, and one that is not is no stop on their way.
+function reachTables() {
+  document.querySelectorAll(".scroll").forEach((each, index) => {
+    each.id = `scroll-${index}`;
+    if (each.scrollWidth > each.clientWidth) each.tabIndex = 0;
+    else each.removeAttribute("tabindex");
+  });
+}
+
 function replace(part, fresh) {
   const open = [...part.querySelectorAll("details")].map((each) => [each.id, each.open]);
   const focused = part.contains(document.activeElement) ? keyOf(document.activeElement) : "";
@@ -27,6 +36,7 @@ function replace(part, fresh) {
     const details = id && document.getElementById(id);
     if (details) details.open = isOpen;
   }
+  reachTables();
   if (focused) part.querySelector(focused)?.focus({ preventScroll: true });
 }
 
@@ -109,6 +119,10 @@ async function ask(...asked) {
 function say(text) {
   if (said.textContent !== text) said.textContent = text;
 }
+
+reachTables();
+window.addEventListener("resize", reachTables);
+document.addEventListener("toggle", reachTables, true);
 
 const asked = log ? [look, follow] : [look];
 

@@ -164,5 +164,6 @@ def test_a_process_of_another_user_is_refused(served: Served, monkeypatch: pytes
     answered = served.send(b"GET /a HTTP/1.1\r\n\r\n")
 
     assert answered.startswith(b"HTTP/1.1 403 ")
+    assert b"run both as the same one" in answered
     assert b"Content-Security-Policy" in answered
     assert served.asked == []
