@@ -37,10 +37,13 @@ _BUDGET = "the interruption budget, 24 h without running, would have to end at t
 _LATE_ANSWER = (
     "RunTask's answer comes a minute late at most: its task would have to be seen, end, and be followed by then"
 )
+_ONE_CLUSTER = "a run has one cluster, which its stack keeps"
 WHY_UNREACHED: Mapping[Transition, str] = {
     Transition("WAITING", "request_placement", "FAILED"): _BUDGET,
     Transition("LAUNCHING", "task_missing", "FAILED"): _BUDGET,
     Transition("RUNNING", "task_missing", "FAILED"): _BUDGET,
+    Transition("LAUNCHING", "task_missing", "STOPPING"): _ONE_CLUSTER,
+    Transition("RUNNING", "task_missing", "STOPPING"): _ONE_CLUSTER,
     **{
         Transition(str(state), "stop_placed_orphan", str(state)): _LATE_ANSWER
         for state in JobState

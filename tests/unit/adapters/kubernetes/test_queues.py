@@ -6,8 +6,11 @@ from datetime import datetime
 import pytest
 
 from fakes.builders import NOW, make_launch_request, make_running_attempt
+from fakes.kubernetes import ended, read_job, read_pod
 from fakes.kubernetes_clusters import NAMESPACE, ServedKubernetesCluster, served_cluster
+from relaunch.adapters.kubernetes.api.models import Job
 from relaunch.adapters.kubernetes.manifest import build_job
+from relaunch.adapters.kubernetes.observation import observe_task
 from relaunch.core.definitions.accelerator import GpuRequirement
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
@@ -101,6 +104,16 @@ def test_a_pod_that_fails_while_a_queue_takes_it_away_was_interrupted(
 
     assert stopped.phase is TaskPhase.STOPPED
     assert kind_of(stopped) is StopKind.INTERRUPTION
+
+
+def test_a_pod_that_has_ended_and_is_still_there_does_not_end_a_task_that_a_queue_may_let_go_on() -> None:
+    job = Job.model_validate(read_job().model_dump(by_alias=True) | {"spec": {"suspend": True}})
+    pod = read_pod("Failed", state=ended(143), deletionTimestamp="2026-11-02T10:01:00Z")
+
+    task = observe_task(job, [pod])
+
+    assert (task.phase, task.is_suspended) == (TaskPhase.STOPPING, False)
+    assert task.report.causes == {ReportedCause.INTERRUPTED}
 
 
 def test_a_task_that_is_stopped_in_its_queue_is_over_at_once_and_never_runs(served: ServedKubernetesCluster) -> None:

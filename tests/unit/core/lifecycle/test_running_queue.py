@@ -61,6 +61,7 @@ def test_a_task_that_a_queue_holds_back_waits_there_with_its_words_and_costs_not
     assert (again.job.state, again.job.reason) == (JobState.LAUNCHING, WHY)
     assert again.job.current_attempt.suspended_since == NOW + HOUR
     assert again.job.run_time(NOW + 20 * HOUR) == timedelta(0)
+    assert explanation.advice[0].startswith("`kubectl get localqueues,workloads` shows")
     assert explanation.waiting_for == f"its place in a queue of the cluster: {WHY}"
     assert "the queue lets it start; it fails if it waits until 2026" in explanation.next_step
 

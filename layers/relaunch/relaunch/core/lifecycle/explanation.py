@@ -21,6 +21,10 @@ from relaunch.core.lifecycle.withdrawals import REFUSED_FOR
 from relaunch.core.market.policies import LEAVE_ON_DEMAND
 from relaunch.core.revisions.images import NOT_IN_ECR
 
+_OF_QUEUES = (
+    "`kubectl get localqueues,workloads` shows the queue and its place: one that is not there lets nothing start",
+)
+
 
 def explain(job: Job, now: datetime) -> Explanation:
     """Explain the situation of a job at `now`."""
@@ -118,7 +122,9 @@ def _explain_pod(job: Job, start: str, now: datetime) -> Explanation:
         return Explanation(f"{start}{why}", requested_at, next_step, job.wake_at, what_lets_pods_in(job.reason))
     if (since := job.current_attempt.suspended_since) is not None:
         next_step = f"the queue lets it start{describe_bound(job, now)}"
-        return Explanation(f"its place in a queue of the cluster{why}", since, next_step, job.wake_at, is_look=True)
+        return Explanation(
+            f"its place in a queue of the cluster{why}", since, next_step, job.wake_at, _OF_QUEUES, is_look=True
+        )
     advice = (
         ()
         if job.current_attempt.node
