@@ -172,6 +172,10 @@ PAGES = (
     "/jobs/{hostile}",
     "/jobs/{running}/cancel",
     "/definitions",
+    "/machines",
+    "/costs",
+    "/market",
+    "/market/g5.xlarge",
     "/definitions/bert/submit",
     "/?state=failed",
 )
