@@ -11,7 +11,7 @@ from relaunch.core.jobs.attempt import IntentKind, PlacementState
 from relaunch.core.jobs.budgets import Budget, BudgetChange
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.jobs.state import JobState, OpenCharge, Reserved
+from relaunch.core.jobs.state import JobState, Reserved
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.events import BudgetDenied, BudgetsRead, JobEvent, MachineCharged, OfferingChosen
 from relaunch.core.lifecycle.leases import is_lease_due, price_of
@@ -93,22 +93,6 @@ def test_a_lease_is_due_when_half_of_it_is_left(minutes: int, is_due: bool) -> N
     assert is_lease_due(running(), (STACK,), now) is is_due
     assert not is_lease_due(replace(running(), cancel_requested="enough"), (STACK,), now)
     assert not is_lease_due(replace(running(), state=JobState.STOPPING), (STACK,), now)
-
-
-def test_a_start_that_takes_longer_than_its_lease_renews_it_and_goes_on_where_there_is_no_room() -> None:
-    own = replace(SITUATIONS["pl"].current_attempt.placement, machine_id="m-1", capacity_provider="")
-    charges = replace(running().charges, open=(OpenCharge("m-1", NOW, 0.0, 0.0, 0.4, 0.4, 0.4),))
-    job = replace(SITUATIONS["pl"], charges=charges, reserved=Reserved({"stack": 0.4}, MONTH))
-    job = replace(job, attempt=replace(job.current_attempt, placement=own))
-    full = BudgetsRead((replace(STACK, monthly_usd=0.4, reserved_in={MONTH: 0.4}),))
-
-    renewed = decided(job, BudgetsRead((STACK,)), after=HOUR / 2)
-    refused = decided(job, full, after=HOUR)
-
-    assert is_lease_due(job, (STACK,), NOW + timedelta(minutes=31))
-    assert renewed.budgets == (BudgetChange("stack", MONTH, pytest.approx(0.2), ROOM),)
-    assert (renewed.job.state, renewed.job.wake_at) == (JobState.LAUNCHING, job.wake_at)
-    assert (refused.job.state, refused.budgets, refused.job.attempt) == (JobState.LAUNCHING, (), job.attempt)
 
 
 def test_a_lease_is_renewed_for_an_hour_from_now() -> None:

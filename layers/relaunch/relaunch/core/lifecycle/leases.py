@@ -2,9 +2,9 @@
 
 job
   ├─ is to be launched ──▶ reserves an hour of it with the claim of its machine; no room ──▶ waits for the budget
-  ├─ starts or runs, and less than RENEWED_BEFORE is left of its lease
+  ├─ runs, and less than RENEWED_BEFORE is left of its lease
   │    ├─ there is room ──▶ reserves an hour from now
-  │    └─ no room, and less than STOPPED_BEFORE is left ──▶ saves, stops, waits for the budget; what starts starts first
+  │    └─ no room, and less than STOPPED_BEFORE is left ──▶ saves, stops, waits for the budget
   └─ has no machine and no task any more ──▶ gives back what it did not need
 """
 
@@ -37,8 +37,6 @@ from relaunch.core.machines.machine import Machine
 BUDGET_POLL_INTERVAL = timedelta(minutes=10)
 """How often a job looks whether its budget has room again: it is raised, others give back, a month begins."""
 
-_RENEWING = frozenset({JobState.LAUNCHING, JobState.RUNNING})
-
 
 def with_leases(_before: Job, event: object, decision: Decision, now: datetime) -> Decision:
     """Return the decision with what the job reserves of its budgets for a launch, or what it gives back."""
@@ -68,23 +66,20 @@ def price_of(machine: Machine | None, job_id: str) -> float:
 
 
 def is_lease_due(job: Job, budgets: tuple[Budget, ...], now: datetime) -> bool:
-    """Return whether the lease of a job is to be renewed: it starts or runs, with little left of what it reserved."""
-    is_live = job.state in _RENEWING and not job.cancel_requested
-    return is_live and left_of_lease(job, budgets, now) < RENEWED_BEFORE
+    """Return whether the lease of a job is to be renewed: it runs, and little is left of what it reserved."""
+    is_running = job.state is JobState.RUNNING and not job.cancel_requested
+    return is_running and left_of_lease(job, budgets, now) < RENEWED_BEFORE
 
 
 def renew_lease(job: Job, event: BudgetsRead, now: datetime, _limits: StackLimits) -> Decision:
-    """Reserve another hour; without room for it stop the task in time to save.
-
-    One that has not started has nothing to save, and START_TIMEOUT to start.
-    """
+    """Reserve another hour; without room for it stop the task in time to save."""
     per_hour = usd_per_hour(job)
     reserved, changes = reserve(job, event.budgets, per_hour, now)
     exceeded = find_exceeded(event.budgets, changes)
     if exceeded is None:
         renewed = set_next_check(replace(job, reserved=reserved), job.wake_at or now, job.pending)
         return replace(renewed, budgets=changes)
-    if job.state is not JobState.RUNNING or left_of_lease(job, event.budgets, now) >= STOPPED_BEFORE:
+    if left_of_lease(job, event.budgets, now) >= STOPPED_BEFORE:
         return set_next_check(job, job.wake_at or now, job.pending)
     intent = StopIntent(IntentKind.BUDGET, now, describe_exceeded(exceeded, per_hour, now))
     return stop_with_intent(job, intent, now, event="budget used up")

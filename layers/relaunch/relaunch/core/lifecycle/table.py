@@ -253,7 +253,6 @@ TABLE = make_rows(
     ("W", MachineLimitReached, needs_machine, machine_waits.machine_limit_reached, "W"),
     ("W", SlotDenied, may_launch, waiting.slot_denied, "W"),
     ("W", BudgetDenied, needs_machine, leases.budget_denied, "W"),
-    ("L", BudgetsRead, leases.is_wanted, leases.renew_lease, "L"),
     ("R", BudgetsRead, leases.is_wanted, leases.renew_lease, "RS"),
     ("W", CancelAsked, always, waiting.cancel_waiting, "c"),
     ("W", TimePassed, always, waiting.wake_waiting, "Wft"),
