@@ -134,7 +134,7 @@ def observed(job: Job, event: TaskSeen, now: datetime) -> Job:
         job.current_attempt,
         task_status=seen.status,
         # A queue that takes its place lets its phases begin again.
-        task_version=max(job.current_attempt.task_version, seen.version),
+        task_version=max(job.current_attempt.task_version, seen.version) if seen.is_suspended else seen.version,
         started_at=job.current_attempt.started_at or seen.started_at,
         pulled=job.current_attempt.pulled or seen.pulled,
         program_ended_at=job.current_attempt.program_ended_at or seen.containers_ended_at,
