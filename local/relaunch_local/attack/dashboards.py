@@ -123,7 +123,7 @@ _TAGS = frozenset(
             "rect",
             "circle",
         ),
-        *("text", "desc"),
+        *("text", "desc", "defs", "pattern", "strong"),
     )
 )
 _UNSAFE = frozenset("\x00\x1b\u202e\u2066\u2028\r\ud800")
