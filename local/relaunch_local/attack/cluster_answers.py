@@ -302,6 +302,7 @@ class _Connection:
 
     namespace = NAMESPACE
     server = "https://cluster.invalid"
+    identity = "cluster"
 
     def __init__(self, transport: httpx.BaseTransport) -> None:
         self.http = httpx.Client(transport=transport, base_url=self.server)
