@@ -59,7 +59,7 @@ def test_the_wheel_requires_exact_versions_and_nothing_of_the_functions_or_tests
     names = {re.split("[=<>;]", line)[0] for line in required}
 
     # Lambda Powertools are of the functions, which have them in a layer.
-    assert names == {"boto3", "google-re2", "httpx", "pydantic", "pyyaml", "rich", "typer"}
+    assert names == {"boto3", "google-re2", "httpx", "jinja2", "pydantic", "pyyaml", "rich", "typer"}
     assert all("==" in line for line in required)
 
 

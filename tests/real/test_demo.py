@@ -103,7 +103,8 @@ class TestTheRuns:
 
     def test_each_had_ports_of_its_own(self, runs: DemoRuns, evidence: Json) -> None:
         assert evidence["result"] == "succeeded"
-        assert len(runs.shown.ports) == 2
+        # Of the emulator, of the simulator, and of the dashboard.
+        assert len(runs.shown.ports) == 3
         assert evidence["versions"].keys() >= {"python", "ministack", "aws-sam-cli", "boto3"}
 
 

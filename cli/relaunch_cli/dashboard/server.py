@@ -82,6 +82,8 @@ class _Handler(BaseHTTPRequestHandler):
             super().handle()
             return
         self.command = ""
+        # A connection that is closed with something unread is reset, and the answer is lost with it.
+        self.connection.recv(MOST_BYTES)
         self._end(403, "this program is of another user than `relaunch dashboard`: run both as the same one")
 
     def do_GET(self) -> None:

@@ -47,11 +47,13 @@ class InMemoryJobs(WriteFaults):
     `fail_next` makes the next writes fail before or after they take effect.
     """
 
+    # Of all stores, and so no part of a copy of one.
+    _transaction = Lock()
+
     def __init__(self, machines: InMemoryMachines | None = None) -> None:
         super().__init__()
         self.machines = machines or InMemoryMachines()
         self.budgets = InMemoryBudgets()
-        self._transaction = Lock()
         self.slots: Counter[str] = Counter()
         self.costs: list[CostEntry] = []
         self.decisions: MutableSequence[Decision] = []

@@ -30,7 +30,7 @@ sys.exit(bool(answer.get("vulns")))
 @pytest.mark.parametrize(
     ("known", "listed", "code", "said"),
     [
-        pytest.param(KNOWN, CLEAN, 0, "audit: no known vulnerability in the packages of 18 lists", id="clean"),
+        pytest.param(KNOWN, CLEAN, 0, "audit: no known vulnerability in the packages of 19 lists", id="clean"),
         pytest.param(KNOWN, BAD, 1, "six 1.17.0: PYSEC-2026-1, fixed in 1.18.0", id="vulnerable"),
         pytest.param(KNOWN, UNFIXED, 1, "six 1.17.0: PYSEC-2026-2, fixed in no version", id="not-fixed"),
         pytest.param(KNOWN, SKIPPED, 1, "six: not looked up: Dependency not found on PyPI", id="one-skipped"),

@@ -8,6 +8,7 @@ import pytest
 from fakes.builders import make_job
 from fakes.dashboard_pages import HOSTILE, Pages, text_of
 from fakes.stored_machines import change, make_claim, make_machine
+from relaunch.core.jobs.budgets import Budget
 from relaunch.core.jobs.cost import CostEntry, CostKey
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.machines.charges import DayCost, first_holdings
@@ -107,9 +108,9 @@ def test_what_runs_is_part_of_the_sum_and_is_read_once_a_minute(session, paid):
 
 def test_budgets_show_what_is_used_and_left(session, today):
     month = f"{today:%Y-%m}"
-    session.deps.budgets.set_budget("stack", 200.0, None, {month: 150.0})
-    session.deps.budgets.set_budget("definition/resnet", 50.0, 0.0, {month: 60.0})
-    session.deps.budgets.set_budget("caller/ada", None, None, {})
+    session.deps.budgets.set_budget(Budget("stack"), 200.0, None, {month: 150.0})
+    session.deps.budgets.set_budget(Budget("definition/resnet"), 50.0, 0.0, {month: 60.0})
+    session.deps.budgets.set_budget(Budget("caller/ada"), None, None, {})
 
     html = Pages(session).html("/costs")
 
@@ -148,7 +149,7 @@ def test_what_cannot_be_shown_is_said_as_by_the_command(session, query, words):
 def test_what_others_named_is_text(session, today):
     key = CostKey(HOSTILE, HOSTILE, HOSTILE, HOSTILE, "spot")
     pay(session, CostEntry(key, (DayCost(today, 1.0, 2.0, 1.0),)))
-    session.deps.budgets.set_budget(f"definition/{HOSTILE}", 5.0, None, {})
+    session.deps.budgets.set_budget(Budget(f"definition/{HOSTILE}"), 5.0, None, {})
 
     for by in ("definition", "repository", "caller", "type"):
         html = Pages(session).html(f"/costs?by={by}&since={today}")
