@@ -1,8 +1,9 @@
 """Reads all that the page of one job shows, and what has changed since the last look."""
 
+import os
 import threading
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -19,6 +20,7 @@ from relaunch_cli.aws.connected import Connection
 from relaunch_cli.dashboard.kept import Kept
 from relaunch_cli.errors import CommandError, explain_error
 from relaunch_cli.job_checkpoints import JobCheckpoints, load_checkpoints
+from relaunch_cli.job_links import find_links
 from relaunch_cli.job_logs import JobLogs, LogLine
 from relaunch_cli.job_machines import MachineReader, load_job_machines
 from relaunch_cli.job_starts import load_starts
@@ -50,6 +52,7 @@ class JobView:
     saved: JobCheckpoints
     starts: Sequence[Start]
     machines: Sequence[Machine]
+    console_links: Mapping[str, str]
     now: datetime
 
     @property
@@ -96,6 +99,7 @@ class JobReader:
             saved,
             load_starts(history, self._machines, now, is_full=history.job.machines.requested <= _MOST_STARTS),
             self._machines_of(history),
+            kept(("links", job.job_id), _LONG, partial(_console_links, history, self._connection)),
             now,
         )
 
@@ -120,6 +124,19 @@ class JobReader:
                 self._logs.pop(next(iter(self._logs)))
         problem = self._kept.get(("log", job_id), _LOG_SECONDS, log.read)
         return log.since(number), problem
+
+
+def _console_links(history: JobHistory, connection: Connection) -> Mapping[str, str]:
+    """Return the links of the newest attempt in the AWS console, which knows nothing of a local world."""
+    if any(name.startswith("AWS_ENDPOINT_URL") for name in os.environ):
+        return {}
+    try:
+        return find_links(history, history.attempts[-1] if history.attempts else None, connection)[0]
+    except Exception as error:
+        if explain_error(error) is None:
+            raise
+        # There is no task, it is on a cluster, or the caller may not read where it logs.
+        return {}
 
 
 class _Log:

@@ -68,6 +68,13 @@ def format_price(usd_per_hour: object) -> str:
     return f"{usd_per_hour:.4f}" if isinstance(usd_per_hour, int | float) else "?"
 
 
+def format_rate(steps_per_second: float) -> str:
+    """Format how fast a training is: `12 steps a second`, `2.5 seconds a step`."""
+    if steps_per_second >= 1:
+        return f"{steps_per_second:.3g} steps a second"
+    return f"{1 / steps_per_second:.3g} seconds a step"
+
+
 def format_percentage(fraction: object) -> str:
     """Format a fraction as a percentage; empty if it is not known."""
     return f"{fraction:.0%}" if isinstance(fraction, int | float) else ""

@@ -11,7 +11,7 @@ from relaunch.core.jobs.training import TrainingProgress
 from relaunch.core.lifecycle.stalls import describe_stall
 from relaunch_cli.job_checkpoints import JobCheckpoints
 from relaunch_cli.terminal import one_line
-from relaunch_cli.views.formatting import format_cost, format_duration, format_timestamp
+from relaunch_cli.views.formatting import format_cost, format_duration, format_rate, format_timestamp
 from relaunch_cli.views.job_checkpoints import checkpoint_rows
 
 _SHOWN_METRICS = 6
@@ -58,8 +58,7 @@ def _rate(training: TrainingProgress) -> str:
     rate = training.steps_per_second
     if rate is None:
         return ""
-    shown = f"{rate:.3g} steps a second" if rate >= 1 else f"{1 / rate:.3g} seconds a step"
-    return f"{shown}, by {training.rests_on}"
+    return f"{format_rate(rate)}, by {training.rests_on}"
 
 
 def _at_risk(training: TrainingProgress) -> str:

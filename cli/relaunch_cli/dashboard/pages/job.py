@@ -33,6 +33,7 @@ def job_values(view: JobView) -> Mapping[str, object]:
         "cost": _cost(view),
         "facts": [*_facts(job), *((name, text.plain) for name, text in rows if name not in links)],
         "links": links,
+        "console_links": view.console_links,
         "timeline": make_timeline(view.history, view.starts, view.machines, view.training, now, view.saved.newest),
         "curve": make_loss_curve(view.history, view.training, view.saved.newest),
         "attempts": [_attempt(each, view) for each in reversed(view.history.attempts)],

@@ -10,7 +10,7 @@ from relaunch.core.jobs.state import FINAL_STATES, CostBasis, JobState, JobSumma
 from relaunch_cli.dashboard.http_messages import Request
 from relaunch_cli.dashboard.job_lists import JobFilter, JobPage
 from relaunch_cli.errors import CommandError
-from relaunch_cli.views.formatting import format_cost, format_duration, format_machine
+from relaunch_cli.views.formatting import format_cost, format_duration, format_machine, format_rate
 
 _OPEN = tuple(each.value for each in JobState if each not in FINAL_STATES)
 GROUPS: Mapping[str, tuple[str, ...]] = {
@@ -110,7 +110,8 @@ def _row(job: JobSummary, now: datetime) -> JobRow:
 
 
 def _describe_progress(noted: NotedProgress) -> str:
-    return f"{noted.step:,} of {noted.total_steps:,}" if noted.total_steps else f"step {noted.step:,}"
+    steps = f"{noted.step:,} of {noted.total_steps:,}" if noted.total_steps else f"step {noted.step:,}"
+    return f"{steps}, {format_rate(noted.steps_per_second)}" if noted.steps_per_second else steps
 
 
 def _describe_wait(job: JobSummary) -> str:

@@ -76,7 +76,17 @@ def test_of_all_versions_of_a_job_one_is_kept(reading: Reading) -> None:
         reading.load(reading.world.running)
 
     kept = [each for each in reading.reader._kept._reads if reading.world.running in each]
-    assert sorted(name for name, *_ in kept) == ["history", "lines", "saved"]
+    assert sorted(name for name, *_ in kept) == ["history", "lines", "links", "saved"]
+
+
+def test_the_console_has_the_task_of_a_job_on_aws_alone(reading: Reading, monkeypatch) -> None:
+    view = reading.reader.load(reading.world.running)
+    assert view.console_links.keys() == {"task", "log", "instance"}
+    assert all(each.startswith("https://") for each in view.console_links.values())
+
+    assert reading.reader.load("wait-budget").console_links == {}
+    monkeypatch.setenv("AWS_ENDPOINT_URL_ECS", "http://127.0.0.1:1")
+    assert JobReader(reading.world, Kept(reading.world.now)).load(reading.world.running).console_links == {}
 
 
 def test_a_log_goes_on_where_it_was_read(reading: Reading) -> None:
