@@ -23,7 +23,7 @@ def find_links(
     """Return the links of TASK, LOG and INSTANCE of an attempt, as far as there are any, and why its log has none.
 
     Raises:
-        CommandError: there is no task, or it is not on ECS.
+        CommandError: there is no task, it is not on ECS, or its ARN cannot be read.
     """
     name = history.job.job_id
     if not history.job.definition.target.capabilities.takes_task_definition:
@@ -31,7 +31,10 @@ def find_links(
         raise CommandError(f"{name} runs on {history.job.definition.target}, which the AWS console does not show", hint)
     if attempt is None or not attempt.task_id:
         raise CommandError(f"{name} has no task yet", f"`relaunch explain {name}`", exit_codes.NOT_FOUND)
-    console = TaskConsole.of(attempt.task_id)
+    try:
+        console = TaskConsole.of(attempt.task_id)
+    except ValueError as error:
+        raise CommandError(f"{name}: {attempt.task_id!r} is no ARN of a task") from error
     links = {TASK: console.task_link()}
     log, problem = _find_log(history, attempt.task_id, console, connection)
     if log:

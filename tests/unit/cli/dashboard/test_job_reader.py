@@ -89,6 +89,13 @@ def test_the_console_has_the_task_of_a_job_on_aws_alone(reading: Reading, monkey
     assert JobReader(reading.world, Kept(reading.world.now)).load(reading.world.running).console_links == {}
 
 
+def test_what_is_no_arn_of_a_task_has_no_link(reading: Reading) -> None:
+    world = reading.world
+    world.change(world.running, attempt=replace(world.jobs.job(world.running).current_attempt, task_id="<a>"))
+
+    assert reading.reader.load(world.running).console_links == {}
+
+
 def test_a_log_goes_on_where_it_was_read(reading: Reading) -> None:
     assert len(reading.lines()) == 4
     reading.world.log(reading.world.running, "new")
