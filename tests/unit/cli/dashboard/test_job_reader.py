@@ -91,7 +91,8 @@ def test_the_console_has_the_task_of_a_job_on_aws_alone(reading: Reading, monkey
 
 def test_what_is_no_arn_of_a_task_has_no_link(reading: Reading) -> None:
     world = reading.world
-    world.change(world.running, attempt=replace(world.jobs.job(world.running).current_attempt, task_id="<a>"))
+    attempt = world.jobs.job(world.running).current_attempt
+    world.change(world.running, attempt=replace(attempt, placement=replace(attempt.placement, task_id="<a>")))
 
     assert reading.reader.load(world.running).console_links == {}
 
