@@ -99,7 +99,7 @@ class Dashboard:
         if request.method == "POST":
             return self._post(request)
         found = self._stack.page(request)
-        return self._get(request) if found is None else self._live(*found, request)
+        return self._get(request) if found is None else self._page(200, *found, request)
 
     def _get(self, request: Request) -> Response:  # noqa: PLR0911 - a page each
         match request.path:
@@ -163,15 +163,11 @@ class Dashboard:
         secrets = {"form_field": FORM_FIELD, "form_token": self._guard.form_token, "key": uuid.uuid4().hex}
         return self._page(200, template, {**values, **secrets}, request)
 
-    def _live(self, template: str, values: Mapping[str, object], request: Request) -> Response:
-        """Return a page that is asked for again and again."""
-        return self._page(200, template, values, request)
-
     def _list_jobs(self, request: Request) -> Response:
         now = self._connection.now()
         wanted = read_filter(request, now)
-        return self._live(
-            "jobs.html", {"page": "jobs", **jobs_values(request, self._lists.load(wanted), wanted, now)}, request
+        return self._page(
+            200, "jobs.html", {"page": "jobs", **jobs_values(request, self._lists.load(wanted), wanted, now)}, request
         )
 
     def _show_job(self, request: Request, job_id: str) -> Response:
@@ -179,8 +175,8 @@ class Dashboard:
         if view.job.job_id != job_id:
             # The beginning of an ID is looked for in lists, once.
             return Response(303, headers={"Location": job_link(quote(view.job.job_id, safe=""))})
-        return self._live(
-            "job.html", {"page": "jobs", "now": view.now, "is_export": False, **job_values(view)}, request
+        return self._page(
+            200, "job.html", {"page": "jobs", "now": view.now, "is_export": False, **job_values(view)}, request
         )
 
     def export_job(self, given: str) -> tuple[str, str]:
