@@ -247,8 +247,12 @@ class AccountFacts:
         return ended_at is not None and self._clock.now() - ended_at >= HOST_GONE_AFTER - _SKEW
 
     def is_stop_unheard(self, task_arn: str) -> bool:
-        """Return whether ECS wants a task stopped, and has lost the agent of its host, which cannot hear of it."""
-        return task_arn in self.stop_wanted_at and self.host_of(task_arn) in self._cut_off_since
+        """Return whether ECS wants a task stopped, and its host cannot hear of it: its agent is lost, or EC2 ends it.
+
+        EC2 leaves some instances in `shutting-down` for hours, where nothing can be asked of them any more.
+        """
+        host = self.host_of(task_arn)
+        return task_arn in self.stop_wanted_at and (host in self._cut_off_since or host in self.ended_at)
 
     def stops_for_long(self, task_arn: str) -> bool:
         """Return whether ECS has said for so long that a task is to be STOPPED that its host does not confirm it."""

@@ -180,8 +180,9 @@ class Times:
 
     def _check_orphans(self, job: Job) -> None:
         silent = self._on_silent_hosts()
-        for arn, task in self._invariants.tasks[job.job_id].items():
-            stopped_at = timestamp(task, "stoppedAt")
+        for arn in self._invariants.tasks[job.job_id]:
+            # EC2 leaves some instances in `shutting-down` for hours: ECS reports their tasks STOPPED long afterwards.
+            stopped_at = self._facts.ran_until(arn)
             if arn in silent:
                 # The application can do no more than ask until ECS wants it stopped.
                 stopped_at = self._facts.stop_wanted_at.get(arn, stopped_at)
