@@ -21,7 +21,7 @@ from relaunch.core.jobs.job import (
 )
 from relaunch.core.jobs.runs import JobRuns, Run, RunContainer, RunDefinition, RunJob, RunRevision, RunStop
 from relaunch.core.jobs.state import JobSummary
-from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.lifecycle.decision import Decision, linked_instances
 from relaunch.core.lifecycle.groups import slot_of
 from relaunch.core.machines.charges import DayCost
 from relaunch.core.selection.selection import explain_rows
@@ -128,10 +128,10 @@ class InMemoryJobs(WriteFaults):
             record.selections[number, placement_number] = StoredSelection(
                 number, placement_number, decision.selected_at, rows, decision.selection.filter_counts
             )
-        if decision.link_instance and job.attempt and job.attempt.instance_id:
-            self._links[job.attempt.instance_id][job.job_id] = None
-        if decision.unlinked_instance:
-            self._links[decision.unlinked_instance].pop(job.job_id, None)
+        for instance_id in linked_instances(job) if decision.link_instance else ():
+            self._links[instance_id][job.job_id] = None
+        for instance_id in decision.unlinked_instances:
+            self._links[instance_id].pop(job.job_id, None)
         self.costs.extend(decision.costs)
         self.decisions.append(decision)
         if late_error:

@@ -51,6 +51,15 @@ class HostSource(Protocol):
             TransientError, PermanentError: EC2 does not answer, or access is denied.
         """
 
+    def find_address(self, instance_id: str) -> str:
+        """Return the private IPv4 address of an instance.
+
+        Raises:
+            TransientError: EC2 does not know the instance, or not yet its address; or it does not answer.
+            PermanentError: access is denied.
+        """
+        ...
+
     def running_in_groups(self) -> Sequence[InstanceObservation]:
         """Return the running instances of the groups that are named like capacity providers of the stack.
 

@@ -41,7 +41,7 @@ from relaunch.ports import (
 )
 from relaunch.ports.checkpoints import ignore_unusable
 from relaunch.usecases.advance_job import apply_event
-from relaunch.usecases.claim_machine import claim_machine, find_machine
+from relaunch.usecases.claim_machine import claim_machine, find_machines
 from relaunch.usecases.find_checkpoints import MissingCheckpointError, find_resume_uri, newest_of
 from relaunch.usecases.follow_market import UnreadableProgressError, follow_market, gives_spot_back
 from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings, with_rates
@@ -70,7 +70,7 @@ def choose_placement(job: Job, deps: LaunchDependencies) -> Job:
     if problem := _find_problem(job, deps):
         return apply_event(job, LaunchImpossible(problem), deps)
     if job.machine_id:
-        found = find_machine(job, deps)
+        found = find_machines(job, deps)
         return found if isinstance(found, Job) else _use(found, job, deps)
     try:
         has_types = job.definition.target.capabilities.offers_instance_types
@@ -168,8 +168,9 @@ def _claim(job: Job, selection: Selection, deps: LaunchDependencies) -> Job | Of
     return claim_machine(job, selection, deps, is_handover=job.state is not JobState.WAITING)
 
 
-def _use(machine: Machine, job: Job, deps: LaunchDependencies) -> Job:
-    """Place the next task on a machine of our own."""
+def _use(machines: tuple[Machine, ...], job: Job, deps: LaunchDependencies) -> Job:
+    """Place the next task on a machine of our own, or the tasks of a gang on theirs."""
+    machine, *followers = machines
     known = {**deps.offerings.catalogue(), **deps.offerings.snapshot(deps.clock.now()).instance_types}
     key = machine.offering
     row = known.get(key.instance_type) if key else None
@@ -182,7 +183,9 @@ def _use(machine: Machine, job: Job, deps: LaunchDependencies) -> Job:
         lost = gives_spot_back(job, offering, *select_offerings(job, deps), deps)
         if lost is not None:
             return apply_event(job, MachineLost(machine.machine_id, Consequence.NEXT, lost), deps)
-    return _place(job, OfferingChosen(offering, None, None, machine=machine), deps)
+    address = deps.hosts.find_address(machine.instance_id or "") if followers else ""
+    chosen = OfferingChosen(offering, None, None, machine=machine, followers=tuple(followers), master_address=address)
+    return _place(job, chosen, deps)
 
 
 def _was_claimed_before_stop(machine: Machine, job: Job) -> bool:

@@ -13,10 +13,12 @@ from relaunch.core.lifecycle.events import (
     NothingKept,
     SlotDenied,
 )
+from relaunch.core.lifecycle.gangs import is_gang
 from relaunch.core.lifecycle.moves import decline_at_limit, may_move
 from relaunch.core.lifecycle.restart_policy import describe_bound, next_machine_at
 from relaunch.core.machines.charges import usd_beside
 from relaunch.core.machines.events import ClaimAsked, MachineWarned
+from relaunch.core.machines.groups import member_id, requests_of_members
 from relaunch.core.machines.machine import (
     Claim,
     Consequence,
@@ -66,7 +68,8 @@ def claim_machine(
         StaleWriteError: the job was changed since it was loaded.
     """
     try:
-        joined = _join(job, selection, deps)
+        # The machines of a gang are requested together, for it alone.
+        joined = None if is_gang(job) else _join(job, selection, deps)
         if joined is not None:
             return joined
         requested = _request(job, selection, deps, is_handover=is_handover)
@@ -194,27 +197,34 @@ def _new_claim(
         image=image,
         kept=kept,
         doubted=doubted,
+        is_for_gang=is_gang(job),
     )
     if request is None:
         return None
     best = _kept_types(selection)[request.overrides[0].offering]
-    claim = Claim(job.job_id, attempt_number, needs(job.definition, job.revision, best), now)
+    # Each node of a gang has its machine for itself.
+    resources = request.overrides[0].capacity if is_gang(job) else needs(job.definition, job.revision, best)
+    claim = Claim(job.job_id, attempt_number, resources, now)
     totals = limits.totals(is_handover=is_handover)
     family = job.revision.family
     disk_price = deps.offerings.snapshot(now).gp3_usd_per_gib_month
     beside = usd_beside(settings.disk_gib, settings.disk_iops, settings.disk_throughput, disk_price)
-    decision = request_machine(
-        machine_id,
-        request,
-        claim,
-        now,
-        totals,
-        family=family,
-        known=known,
-        beside_usd_per_hour=beside,
-        on_demand=on_demand_prices(request, selection.kept),
+    first, *others = (
+        request_machine(
+            member_id(machine_id, each.place),
+            each,
+            claim,
+            now,
+            totals,
+            family=family,
+            known=known,
+            beside_usd_per_hour=beside,
+            on_demand=on_demand_prices(request, selection.kept),
+        )
+        for each in requests_of_members(request, job.definition.nodes)
     )
-    return MachineClaimed(decision, describe_machine(decision.machine), selection, is_new=True)
+    detail = describe_machine(first.machine)
+    return MachineClaimed(first, detail, selection, is_new=True, others=tuple(others))
 
 
 def _kept_types(selection: Selection) -> Mapping[OfferingKey, InstanceType]:
@@ -256,22 +266,34 @@ def _image(job: Job) -> str:
     return job.images.get(name, given)
 
 
-def find_machine(job: Job, deps: LaunchDependencies) -> Job | Machine:
-    """Return the machine that the job claims if it is ready, else the job, which waits for it or has given it up.
+def find_machines(job: Job, deps: LaunchDependencies) -> Job | tuple[Machine, ...]:
+    """Return the machines that the job claims if all are ready, else the job, which waits or has given them up.
 
     Raises:
         StaleWriteError: the job was changed since it was loaded.
     """
-    machine = deps.machines.load_machine(job.machine_id)
-    if machine is None or machine.claim_of(job.job_id) is None or machine.is_left:
-        refusal = machine.refusal if machine is not None else None
-        reason = describe_machine(machine) if machine is not None else f"machine {job.machine_id} is gone"
-        if machine is not None and machine.is_left:
-            refusal = Consequence.NEXT
-        return apply_event(job, MachineLost(job.machine_id, refusal, reason), deps)
-    if machine.state is MachineState.READY:
-        return machine
-    detail = describe_machine(machine)
+    machines: list[Machine] = []
+    for machine_id in job.next_machines:
+        machine = deps.machines.load_machine(machine_id)
+        if machine is None or machine.claim_of(job.job_id) is None or machine.is_left:
+            return apply_event(job, _lost(job, machine_id, machine), deps)
+        machines.append(machine)
+    late = [each for each in machines if each.state is not MachineState.READY]
+    if not late:
+        return tuple(machines)
+    detail = describe_machine(late[0])
+    if len(machines) > 1:
+        detail = f"{len(machines) - len(late)} of {len(machines)} machines are ready; {detail}"
     is_known = job.waiting is not None and (job.waiting.reason, job.waiting.detail) == (WaitReason.MACHINE, detail)
     is_due = job.wake_at is None or job.wake_at <= deps.clock.now()
     return job if is_known and not is_due else apply_event(job, MachineAwaited(detail), deps)
+
+
+def _lost(job: Job, machine_id: str, machine: Machine | None) -> MachineLost:
+    """Return that a machine which the job claims will not be ready, and with it none of its gang."""
+    if machine is None:
+        return MachineLost(job.machine_id, None, f"machine {machine_id} is gone")
+    refusal = Consequence.NEXT if machine.is_left else machine.refusal
+    is_short = refusal is not None and machine.instance_id is None and machine.request.size > 1
+    short_of = tuple(each.offering for each in machine.request.overrides) if is_short else ()
+    return MachineLost(job.machine_id, refusal, describe_machine(machine), short_of)

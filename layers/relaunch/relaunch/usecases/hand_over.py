@@ -24,7 +24,7 @@ from relaunch.core.selection.selection import Selection
 from relaunch.ports import LaunchDependencies, PortError
 from relaunch.usecases.advance_job import apply_event
 from relaunch.usecases.choose_placement import choose_placement, select_offerings
-from relaunch.usecases.claim_machine import claim_machine, find_machine
+from relaunch.usecases.claim_machine import claim_machine, find_machines
 from relaunch.usecases.find_checkpoints import newest_of
 from relaunch.usecases.load_offerings import AvailableOfferings
 
@@ -42,10 +42,10 @@ def hand_over(job: Job, deps: LaunchDependencies) -> Job:
         return _consider_move(job, deps)
     if not job.machine_id:
         return job
-    found = find_machine(job, deps)
+    found = find_machines(job, deps)
     if isinstance(found, Job):
         return found
-    return apply_event(job, NextMachineReady(found.machine_id), deps) if job.state is JobState.RUNNING else job
+    return apply_event(job, NextMachineReady(job.machine_id), deps) if job.state is JobState.RUNNING else job
 
 
 def _consider_move(job: Job, deps: LaunchDependencies) -> Job:

@@ -3,13 +3,8 @@
 from relaunch.core.lifecycle.metrics import machine_metrics
 from relaunch.core.machines.decision import find_older, may_give_way
 from relaunch.core.machines.ending import termination_refused
-from relaunch.core.machines.events import (
-    FleetAnswered,
-    FleetAsked,
-    InstanceLaunched,
-    InstanceObservation,
-    RequestExpired,
-)
+from relaunch.core.machines.events import FleetAnswer, FleetAsked, InstanceLaunched, InstanceObservation, RequestExpired
+from relaunch.core.machines.groups import answer_of_found, events_of_member, first_id_of, member_ids
 from relaunch.core.machines.machine import (
     AskFleet,
     ChargeJobs,
@@ -91,9 +86,11 @@ def _request(machine: Machine, deps: FleetDependencies) -> Machine | None:
     A request of unknown outcome is looked for by the tags of its instance, and sent again with its client token; after
     a while it is only looked for, until it is certain that there is no instance. While machines are off none is sent.
     """
+    if machine.request.place:
+        return _follow_first(machine, deps)
     now = deps.clock.now()
     if machine.asked_at is not None and (found := _find(machine, deps)):
-        return apply_machine_event(machine, FleetAnswered(found), deps)
+        return _answer(machine, found, deps)
     is_on = deps.machine_settings.is_on
     if is_on and may_send(machine, now):
         return _give_way(machine, deps) or _send(machine, deps)
@@ -125,11 +122,52 @@ def _send(machine: Machine, deps: FleetDependencies) -> Machine | None:
     asked = _note_asked(machine, deps)
     if asked is None:
         return deps.machines.load_machine(machine.machine_id)
-    answered = FleetAnswered(deps.fleet.request(asked.request))
-    try:
-        return apply_machine_event(asked, answered, deps)
-    except StaleWriteError:
-        return advance_machine(machine.machine_id, lambda _machine: answered, deps)
+    return _answer(asked, deps.fleet.request(asked.request), deps)
+
+
+def _answer(machine: Machine, answer: FleetAnswer, deps: FleetDependencies) -> Machine | None:
+    """Apply EC2's answer to the machine, and what it means for the others of its group to those."""
+    answered: Machine | None = machine
+    for event in events_of_member(machine.request, answer):
+        try:
+            answered = apply_machine_event(answered or machine, event, deps)
+        except StaleWriteError:
+            answered = advance_machine(machine.machine_id, lambda _machine, event=event: event, deps)  # type: ignore[misc]
+    if answered is not None and answered.state is not MachineState.REQUESTED:
+        for place, other in enumerate(member_ids(machine.machine_id, machine.request.size)):
+            if place != machine.request.place:
+                _apply_to_member(other, answer, deps)
+    return answered
+
+
+def _apply_to_member(machine_id: str, answer: FleetAnswer, deps: FleetDependencies) -> Machine | None:
+    member = deps.machines.load_machine(machine_id)
+    if member is None:
+        return None
+    for event in events_of_member(member.request, answer):
+        member = advance_machine(machine_id, lambda _machine, event=event: event, deps)  # type: ignore[misc]
+    return member
+
+
+def _follow_first(machine: Machine, deps: FleetDependencies) -> Machine | None:
+    """Give a machine of a group what the first one of it was answered; EC2 is never asked for another one.
+
+    Whoever asked for the first one tells the others, and may have died before it did.
+    """
+    first = deps.machines.load_machine(first_id_of(machine.machine_id))
+    if first is None or (first.state is MachineState.GONE and first.instance_id is None):
+        refusal = (first.refusal if first is not None else None) or Consequence.NEXT
+        reason = first.reason if first is not None else "the first machine of its group is gone"
+        return apply_machine_event(machine, RequestExpired(reason, refusal), deps)
+    if first.asked_at is not None and any(isinstance(each, AskFleet) for each in machine.pending):
+        machine = apply_machine_event(machine, FleetAsked(), deps)
+    if first.state is MachineState.REQUESTED:
+        deps.machine_queue.request_calls(first.machine_id)
+        return machine
+    if (found := _find(first, deps)) is None:
+        deps.machine_queue.request_calls(machine.machine_id, _LOOK_SECONDS)
+        return machine
+    return _apply_to_member(machine.machine_id, found, deps)
 
 
 def _note_asked(machine: Machine, deps: FleetDependencies) -> Machine | None:
@@ -154,8 +192,11 @@ def _note_asked(machine: Machine, deps: FleetDependencies) -> Machine | None:
 
 
 def _find(machine: Machine, deps: FleetDependencies) -> InstanceLaunched | None:
-    """Return the instance with the tag of the machine as EC2's answer; None if there is none."""
-    found = max(deps.fleet.find(machine.machine_id), key=_newest, default=None)
+    """Return the instances with the tag of the machine as EC2's answer; None if there is none, or not all yet."""
+    seen = deps.fleet.find(machine.machine_id)
+    if machine.request.size > 1:
+        return answer_of_found(seen, machine.request.size, is_certain=is_surely_absent(machine, deps.clock.now()))
+    found = max(seen, key=_newest, default=None)
     if found is None or found.offering is None:
         return None
     return InstanceLaunched(found.instance_id, found.offering, at=found.launched_at)

@@ -1,11 +1,13 @@
 """Apply an observation of a task to its job; EC2 is asked of its instance, as its events may come late, or never."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import HostObservation, Node, TaskObservation, TaskPhase
-from relaunch.core.lifecycle.events import TaskSeen
+from relaunch.core.lifecycle.events import JobEvent, TaskMissing, TaskSeen
+from relaunch.core.lifecycle.gangs import has_gang, observe_gang
 from relaunch.core.lifecycle.running import observed
 from relaunch.core.lifecycle.table import is_new_observation
 from relaunch.core.lifecycle.verdicts import host_of, may_ask
@@ -21,9 +23,32 @@ def look_at_host(job: Job, deps: JobDependencies) -> HostObservation | None:
     now.
     """
     instance_id = host_of(job)
-    placement = job.current_attempt.placement
     if not instance_id:
         return None
+    hosts = [_look_at(job, each, deps) for each in _instances(job, instance_id)]
+    return _first_of(hosts)
+
+
+def _instances(job: Job, instance_id: str) -> tuple[tuple[str, str], ...]:
+    """Return the machine and the instance of each task."""
+    placement = job.current_attempt.placement
+    followers = ((each.machine_id, each.instance_id) for each in placement.followers)
+    return ((placement.machine_id, instance_id), *followers)
+
+
+def _first_of(hosts: Sequence[HostObservation]) -> HostObservation:
+    """Return what is known of the instances together: of their ends and warnings the first."""
+    return HostObservation(
+        has_ended=any(each.has_ended for each in hosts),
+        ended_at=min((each.ended_at for each in hosts if each.ended_at is not None), default=None),
+        warned_at=min((each.warned_at for each in hosts if each.warned_at is not None), default=None),
+        is_answered=all(each.is_answered for each in hosts),
+    )
+
+
+def _look_at(job: Job, machine_and_instance: tuple[str, str], deps: JobDependencies) -> HostObservation:
+    machine_id, instance_id = machine_and_instance
+    placement = job.current_attempt.placement
     is_spot = placement.offering.purchase is PurchaseOption.SPOT
     try:
         host = deps.hosts.look(instance_id, is_spot=is_spot)
@@ -32,7 +57,7 @@ def look_at_host(job: Job, deps: JobDependencies) -> HostObservation | None:
         host = HostObservation(is_answered=False)
     try:
         warned_at = deps.jobs.load_warning(instance_id)
-        machine = deps.machines.load_machine(placement.machine_id) if placement.machine_id else None
+        machine = deps.machines.load_machine(machine_id) if machine_id else None
     except PortError as error:
         deps.log.decided("host not known", job_id=job.job_id, instance_id=instance_id, reason=str(error))
         return replace(host, is_answered=False)
@@ -52,7 +77,22 @@ def observe_task(observation: TaskObservation, deps: JobDependencies) -> Job | N
     """
     if observation.owner is None:
         return None
-    return advance_job(observation.owner.job_id, lambda job: task_seen(observation, job, deps), deps)
+    return advance_job(observation.owner.job_id, lambda job: _seen(observation, job, deps), deps)
+
+
+def _seen(observation: TaskObservation, job: Job, deps: JobDependencies) -> JobEvent:
+    """Return the event of an observation; one of a task of several is of all of them, which are described for it."""
+    attempt = job.attempt
+    task_ids = attempt.placement.task_ids if attempt is not None and has_gang(attempt) else ()
+    if observation.task_id not in task_ids:
+        return task_seen(observation, job, deps)
+    seen = {**deps.targets.named(job.definition.target).describe(task_ids)}
+    described = seen.get(observation.task_id)
+    if described is None or described.version < observation.version:
+        # What ECS describes may be behind its events.
+        seen[observation.task_id] = observation
+    gang = observe_gang(job, seen, deps.clock.now())
+    return TaskMissing(task_ids[0]) if gang is None else task_seen(gang, job, deps)
 
 
 def task_seen(observation: TaskObservation, job: Job, deps: JobDependencies) -> TaskSeen:

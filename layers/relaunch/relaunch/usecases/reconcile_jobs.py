@@ -8,6 +8,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.lifecycle.events import HostEnded, HostWarned, ImageArrived, JobEvent, TaskMissing, TimePassed
+from relaunch.core.lifecycle.gangs import has_gang, observe_gang
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.lifecycle.table import is_news
 from relaunch.core.machines.events import InstanceState
@@ -101,7 +102,8 @@ def _tasks_by_target(job_ids: Sequence[str], deps: ReconcileDependencies) -> dic
     for job_id in job_ids:
         job = _load(job_id, deps)
         if job is not None and (task_id := _task_id(job)) is not None:
-            tasks.setdefault(job.definition.target, []).append(task_id)
+            others = job.current_attempt.placement.task_ids[1:]
+            tasks.setdefault(job.definition.target, []).extend((task_id, *others))
     return tasks
 
 
@@ -150,7 +152,7 @@ def _observed(job: Job, seen: _Seen, deps: ReconcileDependencies) -> JobEvent | 
     task_id = _task_id(job)
     if task_id is None or task_id not in seen:
         return None
-    observation = seen[task_id]
+    observation = observe_gang(job, seen, deps.clock.now()) if has_gang(job.current_attempt) else seen[task_id]
     if observation is None:
         # The target has reported the end of a task whose verdict waits.
         if job.current_attempt.held is not None:
@@ -166,13 +168,16 @@ def _host_end(job: Job, deps: ReconcileDependencies) -> HostEnded | None:
     EC2's events of the end, which the machine got, may be lost on their way to the job.
     """
     attempt = job.current_attempt
-    if not attempt.placement.machine_id or attempt.host_ended_at is not None:
+    if not attempt.placement.machine_id or (attempt.host_ended_at is not None and not has_gang(attempt)):
         return None
-    machine = deps.machines.load_machine(attempt.placement.machine_id)
-    if machine is None or machine.state is not MachineState.GONE:
-        return None
-    ended_at = machine.ended_at or machine.state_since or deps.clock.now()
-    return HostEnded(attempt.placement.instance_id, InstanceState.TERMINATED, ended_at)
+    for rank in attempt.placement.ranks:
+        if rank.instance_id in attempt.lost_instances:
+            continue
+        machine = deps.machines.load_machine(rank.machine_id)
+        if machine is not None and machine.state is MachineState.GONE:
+            ended_at = machine.ended_at or machine.state_since or deps.clock.now()
+            return HostEnded(rank.instance_id, InstanceState.TERMINATED, ended_at)
+    return None
 
 
 def _look_for_image(

@@ -19,6 +19,7 @@ from relaunch.core.machines.events import (
     MachineEvent,
     MachineWarned,
 )
+from relaunch.core.machines.groups import member_ids
 from relaunch.core.machines.living import HANDOVER_TIME, HEARTBEAT
 from relaunch.core.machines.machine import Claim, Machine, MachineState
 from relaunch.ports import FleetDependencies, PortError, ReconcileDependencies, Termination
@@ -243,6 +244,8 @@ def _is_accounted_for(seen: InstanceObservation, deps: FleetDependencies) -> boo
     machine = deps.machines.load_machine(seen.machine_id) if seen.machine_id else None
     if machine is None:
         return False
+    if machine.request.size > 1:
+        return _is_of_group(seen, machine, deps)
     if machine.instance_id == seen.instance_id and machine.state is not MachineState.GONE:
         return True
     if seen.offering is None or machine.instance_id not in (None, seen.instance_id):
@@ -250,3 +253,25 @@ def _is_accounted_for(seen: InstanceObservation, deps: FleetDependencies) -> boo
     # EC2's answer was lost, or came after the machine was given up.
     launched = FleetAnswered(InstanceLaunched(seen.instance_id, seen.offering, at=seen.launched_at))
     return advance_machine(machine.machine_id, lambda _machine: launched, deps) is not None
+
+
+def _is_of_group(seen: InstanceObservation, first: Machine, deps: FleetDependencies) -> bool:
+    """Return whether a machine of the group has the instance, or may get it: a request of it is not answered yet.
+
+    One that came after all of its group were given up is given to one of them, which ends it.
+    """
+    members = [deps.machines.load_machine(each) for each in member_ids(first.machine_id, first.request.size)]
+    known = [each for each in members if each is not None and each.state is not MachineState.GONE]
+    if any(each.instance_id == seen.instance_id for each in known):
+        return True
+    waiting = [each for each in known if each.state is MachineState.REQUESTED]
+    for each in waiting:
+        deps.machine_queue.request_calls(each.machine_id)
+    if waiting or seen.offering is None:
+        return bool(waiting)
+    without = (each for each in members if each is not None and each.instance_id is None)
+    late = next(without, None)
+    if late is None:
+        return False
+    launched = FleetAnswered(InstanceLaunched(seen.instance_id, seen.offering, at=seen.launched_at))
+    return advance_machine(late.machine_id, lambda _machine: launched, deps) is not None

@@ -46,7 +46,8 @@ def _reason(job: Job, event: MachineClaimed | OfferingChosen, scope: str, deps: 
     budget = next(each for each in known if each.scope == scope)
     _report(budget, deps, is_exceeded=True)
     if isinstance(event, MachineClaimed):
-        return describe_exceeded(budget, price_of(event.decision.machine, job.job_id), now)
+        claimed = sum(price_of(each.machine, job.job_id) for each in event.decisions)
+        return describe_exceeded(budget, claimed, now)
     return describe_exceeded(budget, event.offering.expected_usd_per_hour or 0.0, now)
 
 

@@ -168,6 +168,8 @@ class JobDefinition:
     `callers` are the callers of job_api that may start its jobs (core.definitions.callers); all of them if empty.
     `notices` are receivers that are sent notices of its jobs, besides those that get notices of all definitions.
     Without `concurrency` its jobs run side by side. `links` are templates of URLs by name (core.definitions.links).
+    With `nodes` above 1 a job runs as many tasks at once, each with a machine of our own for itself; what is said of an
+    accelerator is of one of them, and `max_price_usd_per_hour` too.
     """
 
     name: str
@@ -200,6 +202,7 @@ class JobDefinition:
     notices: tuple[NoticeRoute, ...] = ()
     concurrency: Concurrency | None = None
     links: Mapping[str, str] = field(default_factory=dict)
+    nodes: int = 1
 
 
 def trigger_origins(definition: JobDefinition) -> frozenset[tuple[TriggerSource, str]]:

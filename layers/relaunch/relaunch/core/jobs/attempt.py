@@ -20,6 +20,15 @@ class PlacementState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Rank:
+    """One task of a job of several nodes: its machine of our own, and the task itself, empty until it is known."""
+
+    machine_id: str
+    instance_id: str
+    task_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Placement:
     """One set of launch parameters, which may be sent to the target repeatedly."""
 
@@ -66,6 +75,20 @@ class Placement:
 
     A number is short, and an attempt costs one write unit as long as it has less than a KiB.
     """
+    followers: tuple[Rank, ...] = ()
+    """The ranks from 1 on of a job of several nodes; rank 0 is what the placement itself says."""
+    master_address: str = ""
+    """The private IPv4 address at which the ranks of a job of several nodes meet: that of rank 0."""
+
+    @property
+    def ranks(self) -> tuple[Rank, ...]:
+        """Return all ranks; one of a job of a single node."""
+        return (Rank(self.machine_id, self.instance_id, self.task_id or ""), *self.followers)
+
+    @property
+    def task_ids(self) -> tuple[str, ...]:
+        """Return the names of all its tasks in the target, as far as they are known."""
+        return tuple(each.task_id for each in self.ranks if each.task_id)
 
     @property
     def cost_basis(self) -> CostBasis:
@@ -101,6 +124,7 @@ class IntentKind(StrEnum):
     BUDGET = "budget"  # a budget has no room for another hour
     CANCEL = "cancel"
     TIME_OUT = "time-out"
+    RANK_ENDED = "rank-ended"  # the others of its ranks cannot go on without it
     PLACEMENT_WITHDRAWN = "placement-withdrawn"
     START_WITHDRAWN = "start-withdrawn"
     START_REFUSED = "start-refused"  # the target does not start what it has taken before somebody grants something
@@ -224,6 +248,10 @@ class Attempt:
     """Since when a queue of the cluster is known to hold its task back, which has never started; None if none does."""
     cluster: str = ""
     """What identifies the cluster that its task was seen in; empty where the names of tasks do (TaskTarget)."""
+    live_ranks: tuple[int, ...] = ()
+    """Those that had not stopped when its tasks were last seen; empty for one of a single node."""
+    lost_instances: tuple[str, ...] = ()
+    """Those of its ranks that EC2 has ended; empty for one of a single node."""
 
     @property
     def task_id(self) -> str | None:

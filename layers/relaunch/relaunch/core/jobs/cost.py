@@ -20,7 +20,7 @@ class HourlyPrice:
 
 
 def attempt_price(attempt: Attempt) -> HourlyPrice:
-    """Return the price of an attempt: that of the zone that its task is in, as it was when it was selected.
+    """Return the price of an attempt, all its nodes together: of the zone that it is in, as it was when selected.
 
     In a zone whose price is not known it is an upper limit, the on-demand price. Until the zone is known it is the
     highest price of all zones, an upper limit too unless they are equal.
@@ -28,7 +28,7 @@ def attempt_price(attempt: Attempt) -> HourlyPrice:
     placement = attempt.placement
     prices = attempt.placement.usd_per_hour_by_zone
     if not prices:
-        return HourlyPrice(placement.price_usd_per_hour, placement.cost_basis)
+        return HourlyPrice(placement.price_usd_per_hour * len(placement.ranks), placement.cost_basis)
     if attempt.zone is not None:
         if attempt.zone in prices:
             return HourlyPrice(prices[attempt.zone], CostBasis.PRICE)

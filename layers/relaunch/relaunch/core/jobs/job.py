@@ -211,7 +211,12 @@ class Job:
     faults: Faults = Faults()
     waits: WaitTimes = WaitTimes()
     machine_id: str = ""
-    """The machine of our own that it claims for its next placement."""
+    """The machine of our own that it claims for its next placement; that of rank 0 if it has several nodes."""
+    follower_ids: tuple[str, ...] = ()
+    """The machines that a job of several nodes claims for its ranks from 1 on, in the order of the ranks.
+
+    They mean nothing while it claims no machine for rank 0.
+    """
     machines: MachineUse = MachineUse()
     charges: Charges = Charges()
     reserved: Reserved = field(default_factory=Reserved)
@@ -248,6 +253,11 @@ class Job:
     def attempt_key(self) -> AttemptKey:
         """Return the key of the current attempt, which finds its tasks; of the first if there is none yet."""
         return AttemptKey(self.job_id, self.attempt.number if self.attempt else 1)
+
+    @property
+    def next_machines(self) -> tuple[str, ...]:
+        """Return the machines of our own that it claims for its next placement, in the order of its ranks."""
+        return (self.machine_id, *self.follower_ids) if self.machine_id else ()
 
     def run_time(self, now: datetime) -> timedelta:
         """Return the running time of the tasks, including the current one."""
@@ -351,10 +361,10 @@ def claimed_machines(job: Job) -> frozenset[str]:
     """Return the IDs of the machines that the job needs: of its task, and for its next placement."""
     if job.state.is_final:
         return frozenset()
-    needed = {job.machine_id}
+    needed = set(job.next_machines)
     attempt = job.attempt
     if attempt is not None and attempt.stop is None and attempt.placement.state is not PlacementState.CLOSED:
-        needed.add(attempt.placement.machine_id)
+        needed.update(each.machine_id for each in attempt.placement.ranks)
     return frozenset(needed - {""})
 
 

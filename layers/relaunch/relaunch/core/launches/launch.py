@@ -5,7 +5,7 @@ target, and the texts with which it says them, is known to its adapter only.
 """
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -83,6 +83,10 @@ class LaunchRequest:
 
     Where is `offering`: by `capacity_provider`, or, if `instance_id` is set, on that machine of our own and no other.
     A launch by a capacity provider is kept from the `avoided_instances`.
+
+    With `followers` a placement has several tasks, all of them or none: rank 0 as said before, and one on each of these
+    instances. All have the same revision, command and environment, but for the variables `rank_environment` of each.
+    `rank` is which of them a request for one task of several is for (`ranks`).
     """
 
     attempt: AttemptKey
@@ -100,6 +104,26 @@ class LaunchRequest:
     own_constraint_count: int = 0
     workload: KubernetesWorkload | None = None
     gpu: GpuRequirement | None = None
+    followers: tuple[str, ...] = ()
+    rank_environment: tuple[Mapping[str, str], ...] = ()
+    rank: int = 0
+
+    @property
+    def ranks(self) -> "tuple[LaunchRequest, ...]":
+        """Return the request of each task, which is this one for a placement with one."""
+        if not self.followers:
+            return (self,)
+        return tuple(
+            replace(
+                self,
+                instance_id=instance_id,
+                environment={**self.environment, **self.rank_environment[rank]},
+                rank=rank,
+                followers=(),
+                rank_environment=(),
+            )
+            for rank, instance_id in enumerate((self.instance_id, *self.followers))
+        )
 
 
 class Shortage(StrEnum):
@@ -114,9 +138,10 @@ class Shortage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TaskPlaced:
-    """The target has the task."""
+    """The target has the task; `followers` are those of the ranks from 1 on of a job of several nodes."""
 
     task_id: str
+    followers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +149,13 @@ class PlacementFailed:
     """No node has room: there is no task, and there will be none for this placement.
 
     `reasons` are those of the target (`RESOURCE:GPU`…), `shortages` what they mean, `detail` is for the timeline.
+    `placed` are the tasks of other ranks that it has, and which are to be stopped.
     """
 
     reasons: tuple[str, ...]
     detail: str = ""
     shortages: frozenset[Shortage] = frozenset({Shortage.OTHER})
+    placed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +178,7 @@ class LaunchRefused:
     `is_about_revision`, `is_about_provider`: for what it names, and another capacity provider may be taken.
     `may_heal`: another request may be taken once somebody has granted or mended something, such as a permission.
     `was_repeated`: the client had sent the same request before, without an answer, and that may have taken effect.
+    `placed` are the tasks of other ranks that it has, and which are to be stopped.
     """
 
     reason: str
@@ -158,6 +186,7 @@ class LaunchRefused:
     is_about_provider: bool = False
     may_heal: bool = False
     was_repeated: bool = False
+    placed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +285,9 @@ class TaskObservation:
     announced that it takes the capacity of the task away; None if it did not, or such warnings come otherwise.
     `may_have_run`: it has stopped, and the target tells neither when it started nor that it did not. `cluster`: that of
     TaskTarget.identify. `is_suspended`: a queue of the target holds it back, before or after its start.
+
+    Of a job of several nodes `rank_count` tasks are seen as one (core.lifecycle.gangs), of which `live_ranks` have not
+    stopped.
     """
 
     task_id: str
@@ -279,6 +311,8 @@ class TaskObservation:
     may_have_run: bool = False
     cluster: str = ""
     is_suspended: bool = False
+    rank_count: int = 1
+    live_ranks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

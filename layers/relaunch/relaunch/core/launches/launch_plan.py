@@ -1,5 +1,6 @@
 """The launch request of a placement try, derived from the job only."""
 
+import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -7,7 +8,7 @@ from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.jobs.attempt import Placement
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import Accelerators, AllNeuronDevices, LaunchRequest, NeuronDevices, choose_gpus
-from relaunch.core.revisions.revision import main_container
+from relaunch.core.revisions.revision import STOP_TIMEOUT_SECONDS, find_stop_timeout, main_container, shutdown_seconds
 
 
 def plan_launch(job: Job) -> LaunchRequest:
@@ -32,6 +33,10 @@ def plan_launch(job: Job) -> LaunchRequest:
         own_constraint_count=job.revision.placement_constraint_count,
         workload=_workload(job) if is_pod else None,
         gpu=definition.accelerator.gpu if is_pod else None,
+        followers=tuple(each.instance_id for each in placement.followers),
+        rank_environment=tuple(rank_environment(job, rank) for rank in range(len(placement.ranks)))
+        if placement.followers
+        else (),
     )
 
 
@@ -71,6 +76,43 @@ def training_environment(job: Job) -> Mapping[str, str]:
     if attempt.placement.resume_uri is not None:
         environment["RELAUNCH_RESUME_URI"] = attempt.placement.resume_uri
     return environment
+
+
+_FIRST_PORT = 29_500
+_PORTS = 1_000
+
+
+def rank_environment(job: Job, rank: int) -> Mapping[str, str]:
+    """Return what the container of a rank has beside the environment that all have.
+
+    With the variables `PET_*` torchrun needs no option to find the others: it takes them for its options (`env` in
+    torch.distributed.argparse_util), and node ranks as they are given, by a static rendezvous at rank 0. Each placement
+    meets at another port, so that a task of an earlier one that still runs joins none.
+    """
+    attempt = job.current_attempt
+    placement = attempt.placement
+    group = f"{job.job_id}/{attempt.number}/{placement.number}"
+    port = str(_FIRST_PORT + zlib.crc32(group.encode()) % _PORTS)
+    nodes = str(len(placement.ranks))
+    environment = {
+        "RELAUNCH_NODES": nodes,
+        "RELAUNCH_NODE_RANK": str(rank),
+        "RELAUNCH_MASTER_ADDR": placement.master_address,
+        "RELAUNCH_MASTER_PORT": port,
+        "RELAUNCH_GROUP": group,
+    }
+    timeout = find_stop_timeout(job.definition, job.revision)
+    own = {
+        "PET_NNODES": nodes,
+        "PET_NODE_RANK": str(rank),
+        "PET_MASTER_ADDR": placement.master_address,
+        "PET_MASTER_PORT": port,
+        "PET_RDZV_ID": group,
+        "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": str(
+            shutdown_seconds(timeout.seconds if timeout is not None else STOP_TIMEOUT_SECONDS)
+        ),
+    }
+    return {**{name: value for name, value in own.items() if name not in job.definition.environment}, **environment}
 
 
 def job_checkpoint_uri(job: Job) -> str:

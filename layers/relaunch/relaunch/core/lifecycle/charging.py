@@ -26,7 +26,7 @@ def add_charge(job: Job, event: MachineCharged, _now: datetime, _limits: StackLi
         machines_usd=known.machines_usd + charge.usd - before.usd,
         on_demand_usd=known.on_demand_usd + charge.on_demand_usd - before.on_demand_usd,
         basis=known.basis.plus(_basis(charge)),
-        latest=(*others, charge)[-KEPT_CHARGES:],
+        latest=(*others, charge)[-KEPT_CHARGES - 2 * (job.definition.nodes - 1) :],
         open=tuple(_settled(each) if each.machine_id == charge.machine_id else each for each in known.open),
     )
     days = event.days if earlier is None else _besides(event.days, charge, earlier)
@@ -60,7 +60,8 @@ def with_open_charges(_before: Job, event: object, decision: Decision, now: date
     job = decision.job
     charges = job.charges
     if isinstance(event, OfferingChosen) and event.machine is not None and not decision.is_ignored:
-        charges = _opened(job, event.machine, now)
+        for machine in (event.machine, *event.followers):
+            charges = _opened(job, charges, machine, now)
     claimed = claimed_machines(job)
     left = tuple(
         each if each.machine_id in claimed or each.until is not None else replace(each, until=now)
@@ -82,11 +83,11 @@ def with_costs(before: Job, _event: object, decision: Decision, _now: datetime) 
     return replace(decision, costs=(*decision.costs, task_costs(before, attempt, ran)))
 
 
-def _opened(job: Job, machine: Machine, now: datetime) -> Charges:
+def _opened(job: Job, charges: Charges, machine: Machine, now: datetime) -> Charges:
     """Return the charges with that of a machine on which the job is placed, at its price and the share of the job."""
     rate = rate_of(machine, job.job_id)
     if rate is None:
-        return job.charges
+        return charges
     so_far = charges_of(machine, (), now).get(job.job_id, Charge(machine.machine_id, 0.0))
     opened = OpenCharge(
         machine.machine_id,
@@ -97,5 +98,5 @@ def _opened(job: Job, machine: Machine, now: datetime) -> Charges:
         rate.on_demand_usd_per_hour,
         rate.usage_usd_per_hour,
     )
-    others = tuple(each for each in job.charges.open if each.machine_id != machine.machine_id)
-    return replace(job.charges, open=(*others, opened))
+    others = tuple(each for each in charges.open if each.machine_id != machine.machine_id)
+    return replace(charges, open=(*others, opened))

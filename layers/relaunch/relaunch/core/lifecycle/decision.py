@@ -34,7 +34,7 @@ class Decision:
     (the limit of the definition, that of the stack): take a slot of both, for a job without slots. `release_slot`:
     release both, for a job with slots. `group_change`: the job takes its concurrency group, which only the newest job
     can while no other one holds it, or releases it. `link_instance`: store that the current attempt runs on
-    `attempt.instance_id`; `unlinked_instance`: that the job runs on this one no more.
+    `attempt.instance_id`, and on those of its other ranks; `unlinked_instances`: that the job runs on these no more.
     `machines`: a machine that is requested for the job, claims and releases; each machine at most once.
     `costs`: what is added to the sums of what jobs cost. `budgets`: what the job reserves of budgets, or gives back.
     An ignored decision changes nothing; `note` says why. `action` is the name of the action that decided; empty if
@@ -49,7 +49,7 @@ class Decision:
     release_slot: bool = False
     group_change: GroupChange | None = None
     link_instance: bool = False
-    unlinked_instance: str = ""
+    unlinked_instances: tuple[str, ...] = ()
     machines: tuple[MachineDecision, ...] = ()
     costs: tuple[CostEntry, ...] = ()
     budgets: tuple[BudgetChange, ...] = ()
@@ -188,9 +188,8 @@ def end(
 
 
 def stop_effect(job: Job, reason: str) -> tuple[Effect, ...]:
-    """Return the effect that stops the task of the job; empty if there is no task."""
-    arn = job.attempt.task_id if job.attempt else None
-    return stop_effects((arn,) if arn else (), reason)
+    """Return the effects that stop all tasks of the job; empty if there is none."""
+    return stop_effects(job.attempt.placement.task_ids if job.attempt else (), reason)
 
 
 def stop_effects(task_ids: tuple[str, ...], reason: str) -> tuple[Effect, ...]:
@@ -204,17 +203,17 @@ def with_unlink(before: Job, _event: object, decision: Decision, _now: datetime)
     An instance that is kept warm, or that a capacity provider keeps, runs hundreds of tasks one after the other: its
     warning must find those that run.
     """
-    instance_id = _live_on(before)
+    instances = linked_instances(before)
     after = decision.job
-    return decision if _live_on(after) == instance_id else replace(decision, unlinked_instance=instance_id)
+    return decision if linked_instances(after) == instances else replace(decision, unlinked_instances=instances)
 
 
-def _live_on(job: Job) -> str:
-    """Return the instance of the job's task, empty if that is unknown or the task has stopped."""
+def linked_instances(job: Job) -> tuple[str, ...]:
+    """Return the instances of the job's tasks; empty if they are unknown or the tasks have stopped."""
     attempt = job.attempt
-    if attempt is None or attempt.placement.state is PlacementState.CLOSED:
-        return ""
-    return attempt.instance_id or ""
+    if attempt is None or attempt.placement.state is PlacementState.CLOSED or not attempt.instance_id:
+        return ()
+    return (attempt.instance_id, *(each.instance_id for each in attempt.placement.followers))
 
 
 POLL_INTERVAL = timedelta(minutes=1)

@@ -45,6 +45,10 @@ class OfferingChosen:
     newest: SavedCheckpoint | None = None
     unusable: tuple[str, ...] = ()
     budgets: tuple[Budget, ...] = ()
+    followers: tuple[Machine, ...] = ()
+    """The machines of the ranks from 1 on of a job of several nodes."""
+    master_address: str = ""
+    """The private IPv4 address at which those ranks meet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,13 @@ class MachineClaimed:
     selection: Selection | None = None
     is_new: bool = False
     budgets: tuple[Budget, ...] = ()
+    others: tuple[MachineDecision, ...] = ()
+    """The machines of the ranks from 1 on of a job of several nodes, saved with the first one."""
+
+    @property
+    def decisions(self) -> tuple[MachineDecision, ...]:
+        """Return what is saved of all machines, in the order of the ranks."""
+        return (self.decision, *self.others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +139,8 @@ class MachineLost:
     machine_id: str
     refusal: Consequence | None
     reason: str
+    offerings: tuple[OfferingKey, ...] = ()
+    """Those that the job alone avoids for some minutes: EC2 did not have as many at once as it needs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.durations import write_duration
-from relaunch.core.jobs.attempt import Attempt, IntentKind, Placement, PlacementState, StopIntent
-from relaunch.core.jobs.effects import Effect, RequestLaunch
+from relaunch.core.jobs.attempt import Attempt, IntentKind, Placement, PlacementState, Rank, StopIntent
+from relaunch.core.jobs.effects import Effect, LookForWarning, RequestLaunch
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.overheads import machine_asked_at, with_measured
@@ -66,8 +66,10 @@ _UNCERTAIN_DELAY_SECONDS = 5
 _LONGEST_REPEAT_DELAY_SECONDS = 300
 # An attempt is one item under 4 KB.
 _KEPT_PLACEMENTS = 8
+_KEPT_GANGS = 2
 # How many Neuron devices an attempt tries before the offering counts as full.
 _DEVICE_PLACEMENTS = 3
+_NOT_ALL = "not all tasks of its job could be placed"
 _PORTS_TAKEN = frozenset({Shortage.PORTS})
 _TAKEN = frozenset({Shortage.GPU, Shortage.PORTS, Shortage.ROOM})
 
@@ -101,13 +103,19 @@ def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: St
         instance_id=(event.machine.instance_id or "") if event.machine else "",
         machine_id=event.machine.machine_id if event.machine else "",
         usd_per_hour_by_zone=chosen.usd_per_hour_by_zone,
+        followers=tuple(Rank(each.machine_id, each.instance_id or "") for each in event.followers),
+        master_address=event.master_address,
         limit_usd_per_hour=chosen.on_demand_usd_per_hour or 0.0 if chosen.usd_per_hour_by_zone else 0.0,
     )
     attempt = Attempt(number, placement, closed_placements=_kept_placements(closed))
     effects = admits_next(job)
     slots = None if job.has_slot else (job.definition.max_running_jobs, limits.max_running_jobs)
     job = replace(with_market_reason(job, event.selection), attempt=attempt, has_slot=True, reason="", machine_id="")
-    where = f" on {placement.instance_id}" if event.machine else f" by {placement.capacity_provider}"
+    where = (
+        f" on {', '.join(each.instance_id for each in placement.ranks)}"
+        if event.machine
+        else f" by {placement.capacity_provider}"
+    )
     has_prices = job.definition.target.capabilities.offers_instance_types
     detail = f"{chosen.key}{where} at {placement.price_text}" if has_prices else str(chosen.key)
     detail += f", resuming from {event.resume_uri}" if event.resume_uri else ""
@@ -139,9 +147,10 @@ def _attempt_to_launch(previous: Attempt | None) -> tuple[int, tuple[Placement, 
 
 def _kept_placements(closed: tuple[Placement, ...]) -> tuple[Placement, ...]:
     """Return the latest placements without their prices, those with a task first: a late event of it needs them."""
-    surplus = max(len(closed) - _KEPT_PLACEMENTS, 0)
+    most = _KEPT_GANGS if any(each.followers for each in closed) else _KEPT_PLACEMENTS
+    surplus = max(len(closed) - most, 0)
     taskless = [each.number for each in closed[:-1] if each.task_id is None][:surplus]
-    kept = [each for each in closed if each.number not in taskless][-_KEPT_PLACEMENTS:]
+    kept = [each for each in closed if each.number not in taskless][-most:]
     # Nothing ran there, or it would be another attempt.
     return tuple(replace(each, usd_per_hour_by_zone={}) for each in kept)
 
@@ -162,13 +171,13 @@ def _with_two_senders(job: Job) -> Job:
 def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: StackLimits) -> Decision:
     """Handle the answer of the target to a launch."""
     match event.outcome:
-        case TaskPlaced(task_id):
-            return _placed(job, task_id, now, limits)
+        case TaskPlaced(task_id, followers):
+            return _placed(job, task_id, now, limits, followers)
         case LaunchConflict((task_id, *others)):
             # The client token is unique, so the task is of this placement, launched before the settings changed.
             return _with_stops(_placed(job, task_id, now, limits), tuple(others))
-        case PlacementFailed():
-            return _placement_failed(job, event.outcome, event, now)
+        case PlacementFailed(placed=placed):
+            return _with_stops(_placement_failed(job, event.outcome, event, now), placed, _NOT_ALL)
         case LaunchDeferred(reason) | LaunchUncertain(reason):
             delay_seconds = _repeat_delay_seconds(job, event.outcome, now)
             decision = _send_again(job, reason, now, event="launch to be repeated", delay_seconds=delay_seconds)
@@ -177,7 +186,7 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
             refused = replace(decision, job=with_refusal(decision.job, RefusedCall.LAUNCH, now), is_ignored=False)
             return refused if is_refused else decision
         case LaunchRefused() as refusal:
-            return _refused(job, refusal, now)
+            return _with_stops(_refused(job, refusal, now), refusal.placed, _NOT_ALL)
         case _:  # a conflict that names no task
             return _refused(job, LaunchRefused("ConflictException, and it names no task"), now)
 
@@ -252,17 +261,29 @@ def _provider_refused(job: Job, detail: str, now: datetime) -> Decision:
     return _next_placement(job, detail, now, event="placement refused", is_full=True)
 
 
-def _placed(job: Job, task_id: str, now: datetime, limits: StackLimits) -> Decision:
-    placed = with_task(job, task_id, "the cluster placed it", now)
+def _placed(job: Job, task_id: str, now: datetime, limits: StackLimits, followers: tuple[str, ...] = ()) -> Decision:
+    placed = with_task(job, task_id, "the cluster placed it", now, followers)
     attempt = placed.current_attempt
     if attempt.intent is not None:
         return stop_with_intent(placed, attempt.intent, now, event="cancelling")
     wake_at = start_deadline(attempt, limits)
-    return move(placed, JobState.LAUNCHING, now, event="task placed", detail=task_id, wake_at=wake_at)
+    if not attempt.placement.followers:
+        return move(placed, JobState.LAUNCHING, now, event="task placed", detail=task_id, wake_at=wake_at)
+    # Each is on its own machine.
+    offering = attempt.placement.offering
+    located = replace(placed, attempt=replace(attempt, instance_id=attempt.placement.instance_id, zone=offering.zone))
+    looks = tuple(LookForWarning(each.instance_id) for each in attempt.placement.ranks)
+    detail = ", ".join(attempt.placement.task_ids)
+    moved = move(located, JobState.LAUNCHING, now, event="task placed", detail=detail, wake_at=wake_at, effects=looks)
+    return replace(moved, link_instance=True)
 
 
-def _with_stops(decision: Decision, task_ids: tuple[str, ...]) -> Decision:
-    effects = stop_effects(task_ids, "one launch made more than one task")
+def _with_stops(
+    decision: Decision, task_ids: tuple[str, ...], reason: str = "one launch made more than one task"
+) -> Decision:
+    if not task_ids:
+        return decision
+    effects = stop_effects(task_ids, reason)
     return replace(decision, job=replace(decision.job, pending=(*decision.job.pending, *effects)))
 
 

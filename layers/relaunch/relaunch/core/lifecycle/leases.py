@@ -44,8 +44,9 @@ def with_leases(_before: Job, event: object, decision: Decision, now: datetime) 
     if decision.is_ignored:
         return decision
     if isinstance(event, MachineClaimed | OfferingChosen) and event.budgets and is_paying(job):
-        machine = event.decision.machine if isinstance(event, MachineClaimed) else None
-        reserved, changes = reserve(job, event.budgets, usd_per_hour(job) + price_of(machine, job.job_id), now)
+        machines = [each.machine for each in event.decisions] if isinstance(event, MachineClaimed) else []
+        claimed = sum(price_of(each, job.job_id) for each in machines)
+        reserved, changes = reserve(job, event.budgets, usd_per_hour(job) + claimed, now)
     elif job.reserved.usd and not is_paying(job):
         reserved, changes = settle(job, now)
     else:
@@ -53,10 +54,8 @@ def with_leases(_before: Job, event: object, decision: Decision, now: datetime) 
     return replace(decision, job=replace(job, reserved=reserved), budgets=(*decision.budgets, *changes))
 
 
-def price_of(machine: Machine | None, job_id: str) -> float:
-    """Return what a job pays per hour of a machine that it claims; 0 without one."""
-    if machine is None:
-        return 0.0
+def price_of(machine: Machine, job_id: str) -> float:
+    """Return what a job pays per hour of a machine that it claims."""
     rate = rate_of(machine, job_id)
     if rate is not None:
         return rate.usd_per_hour

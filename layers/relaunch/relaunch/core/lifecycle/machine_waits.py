@@ -23,17 +23,21 @@ from relaunch.core.lifecycle.decision import (
     waits_for_slot,
 )
 from relaunch.core.lifecycle.events import MachineAwaited, MachineClaimed, MachineLimitReached, MachineLost
+from relaunch.core.lifecycle.gangs import has_gang
 from relaunch.core.lifecycle.market_choice import with_market_reason
 from relaunch.core.lifecycle.refusal_waits import lacks_useful_machine, lose_kept_machine, wait_until_granted
 from relaunch.core.lifecycle.restart_policy import next_machine_at, out_of_time, with_useless_machine
 from relaunch.core.machines.machine import Consequence, MachineState
-from relaunch.core.machines.refusals import delay_before
+from relaunch.core.machines.refusals import POOL_AVOIDED, delay_before
+from relaunch.core.offerings.offering import CapacityFailure
 
 # Its machine tells the job; this interval covers a lost message.
 _MACHINE_POLL_INTERVAL = timedelta(minutes=2)
 # A machine that is gone admits the next job; this interval covers a lost message.
 LIMIT_POLL_INTERVAL = timedelta(minutes=5)
 """How long after the last look a job that waits for a limit on machines is looked at again, if nothing wakes it."""
+# As long as for a pool without one.
+_GANG_AVOIDS = POOL_AVOIDED
 # So many machines do not fail alike by chance: the image, the launch template or the network does.
 _FAILED_MACHINES = 3
 
@@ -53,7 +57,7 @@ def claim_machine(job: Job, event: MachineClaimed, now: datetime, limits: StackL
         wake_at=now + _MACHINE_POLL_INTERVAL,
         effects=(*_effects(event), *admits_next(job)),
     )
-    return _with_selection(replace(decision, machines=(event.decision,), take_slot_limits=slots), event, now)
+    return _with_selection(replace(decision, machines=event.decisions, take_slot_limits=slots), event, now)
 
 
 def claim_next_machine(job: Job, event: MachineClaimed, now: datetime, _limits: StackLimits) -> Decision:
@@ -68,7 +72,7 @@ def claim_next_machine(job: Job, event: MachineClaimed, now: datetime, _limits: 
         wake_at=wake_at,
         effects=_effects(event),
     )
-    return _with_selection(replace(decision, machines=(event.decision,)), event, now)
+    return _with_selection(replace(decision, machines=event.decisions), event, now)
 
 
 def _with_selection(decision: Decision, event: MachineClaimed, now: datetime) -> Decision:
@@ -79,8 +83,9 @@ def _with_selection(decision: Decision, event: MachineClaimed, now: datetime) ->
 def _with_claim(job: Job, event: MachineClaimed) -> Job:
     requests = job.machines.requested + (1 if event.is_new else 0)
     job = with_market_reason(job, event.selection)
+    first, *others = (each.machine.machine_id for each in event.decisions)
     return replace(
-        job, machine_id=event.decision.machine.machine_id, machines=replace(job.machines, requested=requests)
+        job, machine_id=first, follower_ids=tuple(others), machines=replace(job.machines, requested=requests)
     )
 
 
@@ -100,7 +105,7 @@ def await_machine(job: Job, event: MachineAwaited, now: datetime, _limits: Stack
 
 def machine_lost(job: Job, event: MachineLost, now: datetime, _limits: StackLimits) -> Decision:
     """Choose another machine: at once, or later if that would fail alike."""
-    lost = replace(job, machine_id="")
+    lost = with_shortage(replace(job, machine_id=""), event, now)
     if job.waiting is not None and job.waiting.reason in REFUSED_WAITS:
         return lose_kept_machine(lost, job.waiting, now)
     if event.refusal is None:
@@ -124,6 +129,13 @@ def next_machine(job: Job, reason: str, now: datetime, *, event: str) -> Decisio
         return _choose_after(job, Consequence.NEXT, reason, now, event=event)
     in_a_row = f"{reason}; {failed} machines in a row were of no use to the job"
     return wait_until_granted(job, RefusedCall.USEFUL_MACHINE, in_a_row, now)
+
+
+def with_shortage(job: Job, event: MachineLost, now: datetime) -> Job:
+    """Return the job, which alone avoids the offerings that EC2 does not have as many of at once as it needs."""
+    of_others = [each for each in job.faults.own_failures if each.key not in event.offerings]
+    avoided = [CapacityFailure(key, event.reason, now, now + _GANG_AVOIDS) for key in event.offerings]
+    return replace(job, faults=replace(job.faults, own_failures=(*of_others, *avoided))) if avoided else job
 
 
 def _choose_after(job: Job, consequence: Consequence, reason: str, now: datetime, *, event: str) -> Decision:
@@ -182,6 +194,9 @@ def needs_next_machine(job: Job, _event: object = None) -> bool:
     attempt = job.attempt
     if attempt is None or not attempt.placement.machine_id or job.machine_id or job.cancel_requested:
         return False
+    if has_gang(attempt):
+        # They would cost as much again: those of a gang are asked for once its tasks have ended.
+        return False
     if job.state is JobState.RUNNING:
         return attempt.handover is not None
     is_interrupted = attempt.intent is not None and attempt.intent.kind is IntentKind.INTERRUPTION
@@ -210,7 +225,7 @@ def with_releases(before: Job, _event: object, decision: Decision, _now: datetim
         return decision
     attempt = after.attempt
     stop = attempt.stop if attempt is not None else None
-    used = attempt.placement.machine_id if attempt is not None else ""
+    used = {each.machine_id for each in attempt.placement.ranks} if attempt is not None else set()
     could_not_start = stop is None or stop.kind in _UNUSABLE_AFTER
     # A refusal says nothing of the machine that was up for the call; an error of its own does.
     is_refused = after.waiting is not None and after.waiting.reason in REFUSED_WAITS
@@ -220,12 +235,12 @@ def with_releases(before: Job, _event: object, decision: Decision, _now: datetim
     # A task that was not allowed to start costs as little as none, and its machine as much.
     # The release before `was_refused` has only the kind.
     was_refused = stop is not None and (stop.was_refused or stop.kind is StopKind.START_REFUSED)
-    had_task = {after.machines.ran_on, used if has_task and not was_refused else ""}
+    had_task = {after.machines.ran_on, *(used if has_task and not was_refused else ())}
     effects = (
         ReleaseMachine(
             each,
             after.reason or str(after.state),
-            is_unusable=each == used and could_not_start,
+            is_unusable=each in used and could_not_start,
             is_unused=each not in had_task,
         )
         for each in released

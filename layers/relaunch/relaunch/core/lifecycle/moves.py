@@ -23,6 +23,7 @@ from relaunch.core.jobs.progress import Progress, SavedCheckpoint
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import HEARTBEAT, POLL_INTERVAL, Decision, move, set_next_check
 from relaunch.core.lifecycle.events import MachineClaimed, MachineLimitReached, MoveDeclined
+from relaunch.core.lifecycle.gangs import has_gang
 from relaunch.core.lifecycle.machine_waits import claim_next_machine, describe_limit
 from relaunch.core.lifecycle.paces import Pace, progress_at_pace
 from relaunch.core.lifecycle.restart_policy import next_time_limit
@@ -52,7 +53,9 @@ def may_keep_training(job: Job, limits: MachineLimits) -> bool:
 
 def keeps_training(job: Job, limits: MachineLimits) -> bool:
     """Return whether a warning lets the task train on while it runs."""
-    return limits.task_stop is TaskStop.WHEN_NEXT_READY and bool(job.current_attempt.placement.machine_id)
+    attempt = job.current_attempt
+    # The machines of several nodes would be paid twice until the next ones are ready.
+    return limits.task_stop is TaskStop.WHEN_NEXT_READY and bool(attempt.placement.machine_id) and not has_gang(attempt)
 
 
 def last_moment(job: Job, warned_at: datetime, ends_at: datetime | None = None) -> datetime:
@@ -122,7 +125,7 @@ def may_move(job: Job, _event: object = None) -> bool:
     attempt = job.attempt
     if attempt is None or job.state is not JobState.RUNNING:
         return False
-    is_free = not (job.machine_id or job.cancel_requested or attempt.handover or attempt.warned_at)
+    is_free = not (has_gang(attempt) or job.machine_id or job.cancel_requested or attempt.handover or attempt.warned_at)
     is_on_demand = attempt.placement.offering.purchase is PurchaseOption.ON_DEMAND
     definition = job.definition
     wants_to = definition.policy in LEAVE_ON_DEMAND and PurchaseOption.SPOT in definition.purchase.options

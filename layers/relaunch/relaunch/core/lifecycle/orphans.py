@@ -20,8 +20,8 @@ ORPHANED = "orphaned task"
 def orphaned_tasks(job: Job, outcome: LaunchOutcome) -> tuple[str, ...]:
     """Return the tasks of a response of RunTask that the job does not know."""
     match outcome:
-        case TaskPlaced(task_id):
-            placed: tuple[str, ...] = (task_id,)
+        case TaskPlaced(task_id, _):
+            placed: tuple[str, ...] = (task_id, *outcome.followers)
         case LaunchConflict(task_ids):
             placed = task_ids
         case _:
@@ -40,7 +40,7 @@ def is_orphaned(job: Job, event: TaskSeen) -> bool:
     seen = event.observation
     if seen.phase.is_ending:
         return False
-    if attempt is not None and attempt.task_id == seen.task_id:
+    if attempt is not None and seen.task_id in attempt.placement.task_ids:
         # The version of a task that reappears may be unchanged.
         is_back = attempt.placement.is_lost and seen.version == attempt.task_version
         return attempt.stop is not None and (is_back or seen.version > attempt.task_version)
@@ -72,7 +72,8 @@ def _knows(job: Job, task_id: str) -> bool:
     if attempt is None:
         return False
     # A task considered lost used up its attempt and is not among these: if it reappears, it is an orphan.
-    return task_id in {attempt.task_id, *(each.task_id for each in attempt.closed_placements)}
+    known = (attempt.placement, *attempt.closed_placements)
+    return any(task_id in each.task_ids for each in known)
 
 
 def _stop(job: Job, task_ids: tuple[str, ...], now: datetime) -> Decision:

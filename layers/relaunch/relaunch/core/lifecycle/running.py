@@ -22,6 +22,7 @@ from relaunch.core.lifecycle.events import (
     TaskSeen,
     TimePassed,
 )
+from relaunch.core.lifecycle.gangs import has_gang
 from relaunch.core.lifecycle.machine_waits import needs_next_machine
 from relaunch.core.lifecycle.moves import (
     is_last_moment,
@@ -78,10 +79,11 @@ def instance_told(job: Job, event: TaskSeen, now: datetime, _limits: StackLimits
 
 
 def _with_link(decision: Decision, event: TaskSeen) -> Decision:
-    instance_id = decision.job.current_attempt.instance_id
-    if event.node is None or not instance_id:
+    attempt = decision.job.current_attempt
+    if event.node is None or not attempt.instance_id:
         return decision
-    pending = (*decision.job.pending, LookForWarning(instance_id))
+    instances = dict.fromkeys((attempt.instance_id, *(each.instance_id for each in attempt.placement.followers)))
+    pending = (*decision.job.pending, *(LookForWarning(each) for each in instances))
     return replace(decision, job=replace(decision.job, pending=pending), link_instance=True)
 
 
@@ -93,6 +95,9 @@ def _live(job: Job, seen: TaskObservation, now: datetime, limits: StackLimits) -
     if is_taken_by_queue(job, seen):
         taken = StopIntent(IntentKind.INTERRUPTION, now, f"a queue took its place: {seen.waiting_for}")
         return stop_with_intent(job, taken, now, event="suspended")
+    if seen.phase.is_ending and intent is None and has_gang(job.current_attempt):
+        ended = StopIntent(IntentKind.RANK_ENDED, now, seen.report.text or seen.status)
+        return stop_with_intent(job, ended, now, event="rank ended")
     if seen.phase.is_ending or job.state is JobState.STOPPING:
         # The first timeline entry has the reason, the following ones the status.
         is_known = job.state is JobState.STOPPING
@@ -140,6 +145,7 @@ def observed(job: Job, event: TaskSeen, now: datetime) -> Job:
         program_ended_at=job.current_attempt.program_ended_at or seen.containers_ended_at,
         missing=None,
         cluster=seen.cluster,
+        live_ranks=seen.live_ranks,
         refused_since=(job.current_attempt.refused_since or now) if seen.report.causes & _START_REFUSED else None,
     )
     return with_first_ended(replace(job, attempt=attempt), seen)
@@ -241,6 +247,9 @@ def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimi
         return move(missing, job.state, now, event="task missing", detail=event.task_id, wake_at=wake_at)
     if is_elsewhere:
         return stop_with_intent(job, StopIntent(IntentKind.INTERRUPTION, now, ELSEWHERE), now, event="cluster changed")
+    if has_gang(attempt) and job.state is not JobState.STOPPING:
+        # The others live.
+        return stop_with_intent(job, StopIntent(IntentKind.INTERRUPTION, now, UNKNOWN_TASK), now, event="rank missing")
     return task_lost(job, since, UNKNOWN_TASK, now)
 
 
@@ -290,9 +299,14 @@ def _notice(event: HostWarned) -> str:
 def host_ended(job: Job, event: HostEnded, now: datetime, _limits: StackLimits) -> Decision:
     """Store when the instance ended, and check the task soon."""
     # The events of its states, `shutting-down` and `terminated`, come in any order.
-    ended_at = min(job.current_attempt.host_ended_at or event.at, event.at)
-    noted = replace(job, attempt=replace(job.current_attempt, host_ended_at=ended_at))
+    attempt = job.current_attempt
+    ended_at = min(attempt.host_ended_at or event.at, event.at)
+    lost = (*attempt.lost_instances, event.instance_id) if has_gang(attempt) else ()
+    noted = replace(job, attempt=replace(attempt, host_ended_at=ended_at, lost_instances=lost))
     detail = f"{event.instance_id} is {event.instance_state}"
+    if lost and job.state is not JobState.STOPPING:
+        # The others may wait for it for ten minutes, as NCCL does, and then fail.
+        return stop_with_intent(noted, StopIntent(IntentKind.INTERRUPTION, now, detail), now, event="machine ended")
     return move(noted, job.state, now, event="machine ended", detail=detail, wake_at=wake_of(job, now + CLOSE_LOOK))
 
 

@@ -190,6 +190,8 @@ _BY_INTENT = {
     IntentKind.INTERRUPTION: StopKind.INTERRUPTION,
     IntentKind.MOVE: StopKind.MOVED,
     IntentKind.BUDGET: StopKind.OVER_BUDGET,
+    # The rank that decides was stopped too: it did not end with the others, which had finished.
+    IntentKind.RANK_ENDED: StopKind.USER_ERROR,
     IntentKind.PLACEMENT_WITHDRAWN: StopKind.NO_CAPACITY,
     IntentKind.START_WITHDRAWN: StopKind.NOT_STARTED,
     IntentKind.START_REFUSED: StopKind.START_REFUSED,
@@ -236,7 +238,7 @@ def classify_stop(  # noqa: PLR0913 - the last one is named at every call
         machine_exit_codes: The exit codes with which the program says that its machine is at fault.
         target: Where the task ran.
     """
-    exit_code = _exit_code(observation, container)
+    exit_code = exit_code_of(observation, container)
     at = observation.stopped_at or now
     reports = _relevant_reports(observation, container, exit_code)
     causes = frozenset(cause for each in reports for cause in each.causes)
@@ -290,7 +292,8 @@ def _kind(facts: _Facts, intent: StopIntent | None) -> StopKind:
     return kind
 
 
-def _exit_code(observation: TaskObservation, container: str | None) -> int | None:
+def exit_code_of(observation: TaskObservation, container: str | None) -> int | None:
+    """Return the exit code of a container; of all: one that is not 0 before a missing one. None: it is not known."""
     if container is not None:
         found = observation.containers.get(container)
         return found.exit_code if found else None

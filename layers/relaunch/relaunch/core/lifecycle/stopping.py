@@ -29,6 +29,7 @@ from relaunch.core.lifecycle.restart_policy import (
 from relaunch.core.lifecycle.verdicts import held_stop, hold, judge, with_notices
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.spot_runs import Observed, SpotRun
+from relaunch.core.selection.expected_cost import hazard_of
 from relaunch.core.selection.requirements import required_gpus
 
 # How long all jobs avoid an offering: between the three minutes of Karpenter, which returns to a pool that just failed,
@@ -98,10 +99,20 @@ def count_run(job: Job, what: Observed, at: datetime, hours: float = 0.0) -> tup
     return (CountRun(SpotRun(ran_on, run_id, what, at, hours, on_own_machine=bool(attempt.placement.machine_id))),)
 
 
-def with_task(job: Job, task_id: str, outcome: str, now: datetime) -> Job:
-    """Return the job with this task as that of its current placement."""
+def with_task(job: Job, task_id: str, outcome: str, now: datetime, followers: tuple[str, ...] = ()) -> Job:
+    """Return the job with this task as that of its current placement, and those of its ranks from 1 on."""
+    placement = job.current_attempt.placement
     placed = replace(
-        job.current_attempt.placement, state=PlacementState.PLACED, task_id=task_id, outcome=outcome, placed_at=now
+        placement,
+        state=PlacementState.PLACED,
+        task_id=task_id,
+        outcome=outcome,
+        placed_at=now,
+        followers=tuple(
+            replace(rank, task_id=each)
+            for rank, each in zip(placement.followers, followers or (), strict=bool(followers))
+        )
+        or placement.followers,
     )
     # That the target has the task does not prove that it starts.
     refusals = {call: job.refusals[call] for call in _OF_STARTS if call in job.refusals}
@@ -219,7 +230,8 @@ def _ran_seconds(attempt: Attempt, stop: Stop) -> float:
 
 def _count_run(job: Job, stop: Stop) -> tuple[Effect, ...]:
     """Return the effect that counts the end of a run on spot; empty if it neither ran nor was interrupted."""
-    hours = _ran_seconds(job.current_attempt, stop) / 3600
+    # One machine would have run for so long until as many interruptions.
+    hours = _ran_seconds(job.current_attempt, stop) / 3600 * hazard_of(job.definition.nodes)
     if is_interruption(stop.kind):
         return count_run(job, Observed.INTERRUPTION, stop.at, hours)
     return count_run(job, Observed.END, stop.at, hours) if hours else ()
@@ -265,13 +277,14 @@ def _account(job: Job, stop: Stop) -> Job:
 
 def _with_training(job: Job, ran: float, usd_per_hour: float) -> Charges:
     """Return the charges with what a task cost that ended, if it ran on a machine that is charged."""
-    charge = job.charges.open_of(job.current_attempt.placement.machine_id)
-    if charge is None:
+    of_ranks = (job.charges.open_of(each.machine_id) for each in job.current_attempt.placement.ranks)
+    open_charges = [each for each in of_ranks if each is not None]
+    if not open_charges:
         return job.charges
     return replace(
         job.charges,
         own_tasks_usd=job.charges.own_tasks_usd + ran / 3600 * usd_per_hour,
-        trained_usd=job.charges.trained_usd + ran / 3600 * charge.usage_usd_per_hour,
+        trained_usd=job.charges.trained_usd + ran / 3600 * sum(each.usage_usd_per_hour for each in open_charges),
     )
 
 

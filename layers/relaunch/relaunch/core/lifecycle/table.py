@@ -111,6 +111,9 @@ def is_new_observation(job: Job, event: TaskSeen) -> bool:
     seen = event.observation
     if attempt is None or attempt.stop is not None or seen.owner != job.attempt_key:
         return False
+    if seen.rank_count != len(attempt.placement.ranks) or (seen.rank_count > 1 and attempt.task_id is None):
+        # A task of several is judged with the others, once all are known.
+        return False
     if attempt.task_id is None:
         # Of many closed placements only the latest are kept: a late event of an earlier one is older than this one.
         is_older = seen.created_at is not None and seen.created_at < attempt.placement.requested_at - CLOCK_SKEW
@@ -141,6 +144,8 @@ def tells_instance(job: Job, event: TaskSeen) -> bool:
     attempt = job.attempt
     if attempt is None or attempt.instance_id is not None or event.node is None:
         return False
+    if event.observation.rank_count != len(attempt.placement.ranks):
+        return False
     return bool(event.node.instance_id) and attempt.task_id == event.observation.task_id
 
 
@@ -169,6 +174,9 @@ def is_own_host(job: Job, event: HostEnded) -> bool:
     if not is_placed(job, event):
         return False
     attempt = job.current_attempt
+    if attempt.placement.followers:
+        others = {each.instance_id for each in attempt.placement.ranks}.difference(attempt.lost_instances)
+        return event.instance_id in others
     if attempt.host_ended_at is not None and attempt.host_ended_at <= event.at:
         return False
     return (attempt.instance_id or attempt.placement.instance_id) == event.instance_id
@@ -186,7 +194,9 @@ def is_first_warning(job: Job, event: HostWarned) -> bool:
         return False
     if attempt.warned_at is not None and event.at >= attempt.warned_at:
         return False
-    return attempt.instance_id == event.instance_id or attempt.task_id == event.task_id
+    ranks = attempt.placement.followers
+    is_of_follower = any(event.instance_id == each.instance_id or event.task_id == each.task_id for each in ranks)
+    return is_of_follower or attempt.instance_id == event.instance_id or attempt.task_id == event.task_id
 
 
 def is_first_cancel(job: Job, _event: CancelAsked) -> bool:

@@ -81,8 +81,12 @@ _ENDS = {
 
 def is_host_gone(job: Job, event: TimePassed, now: datetime) -> bool:
     """Return whether EC2 ended the host of the task so long ago that nobody will report the end of the task."""
-    ended_at = job.current_attempt.host_ended_at
+    attempt = job.current_attempt
+    ended_at = attempt.host_ended_at
     grace = HOST_END_GRACE if event.is_described else UNTOLD_HOST_END_GRACE
+    ranks = attempt.placement.ranks
+    if any(ranks[each].instance_id not in attempt.lost_instances for each in attempt.live_ranks):
+        return False
     return ended_at is not None and now - ended_at >= grace
 
 
@@ -223,12 +227,14 @@ def _is_repetition_due(job: Job, now: datetime) -> bool:
 
 
 def _abandoned(job: Job, now: datetime) -> tuple[Effect, ...]:
-    machine_id = job.current_attempt.placement.machine_id
+    attempt = job.current_attempt
+    ranks = attempt.placement.ranks
+    machines = [ranks[each].machine_id for each in attempt.live_ranks or range(len(ranks))]
     # What the target does not show has no host that fails to confirm: it is lost before long, and its machine released.
-    is_missing = job.current_attempt.missing is not None
-    if not machine_id or is_missing or not is_unconfirmed(job, now):
+    is_missing = attempt.missing is not None
+    if not all(machines) or is_missing or not is_unconfirmed(job, now):
         return ()
-    return (AbandonMachine(machine_id, f"it does not confirm the stop of {job.current_attempt.task_id}"),)
+    return tuple(AbandonMachine(each, f"it does not confirm the stop of {attempt.task_id}") for each in machines)
 
 
 def _tell(job: Job, now: datetime) -> Decision:

@@ -146,7 +146,7 @@ def may_give_way(machine: Machine) -> bool:
     EC2 was not asked, the machine has room for others itself, and only the job that requested it claims it, for which
     it is the first one: a job moves at most once.
     """
-    if machine.asked_at is not None or len(machine.claims) != 1 or not has_room(machine):
+    if machine.asked_at is not None or len(machine.claims) != 1 or machine.request.size > 1 or not has_room(machine):
         return False
     (claim,) = machine.claims
     return machine.machine_id == machine_id_of(claim.job_id, claim.attempt_number, 1)

@@ -38,13 +38,14 @@ class Refusal:
 class InstanceLaunched:
     """EC2 launched the instance; other overrides may have been refused on the way.
 
-    `at` is when, by EC2's word; None: just now.
+    `at` is when, by EC2's word; None: just now. `others` are the other instances of a request for several.
     """
 
     instance_id: str
     offering: OfferingKey
     refusals: tuple[Refusal, ...] = ()
     at: datetime | None = None
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,11 +147,12 @@ class FleetOverride:
 
 @dataclass(frozen=True, slots=True)
 class FleetRequest:
-    """The parameters of CreateFleet (type instant, one instance), which are never changed once they are saved.
+    """The parameters of CreateFleet (type instant), which are never changed once they are saved.
 
     `launch_template_version` is a number: a stack update does not change the default version. `tags` are those of the
     instance and its volumes; they contain the ID of the machine, to find it after an unknown outcome.
     `reservation` is what the instance is to be launched into, as it was then; None for spot and on-demand.
+    `size` is the number of instances, all or none (core.machines.groups), and `place` which of them the machine is.
     """
 
     client_token: str
@@ -161,6 +162,8 @@ class FleetRequest:
     overrides: tuple[FleetOverride, ...]
     tags: Mapping[str, str] = field(default_factory=dict)
     reservation: Reservation | None = None
+    size: int = 1
+    place: int = 0
 
     @property
     def reservation_id(self) -> str:
@@ -391,4 +394,5 @@ def describe_request(machine: Machine) -> str:
     zones = sorted({each.offering.zone or "" for each in machine.request.overrides})
     where = zones[0] if len(zones) == 1 else f"{len(zones)} zones"
     within = f" from {machine.request.reservation}" if machine.request.reservation else ""
-    return f"{', '.join(names)} on {machine.request.purchase} in {where}{within}"
+    number = f"{machine.request.size} times " if machine.request.size > 1 else ""
+    return f"{number}{', '.join(names)} on {machine.request.purchase} in {where}{within}"

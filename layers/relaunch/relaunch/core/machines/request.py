@@ -48,6 +48,7 @@ def build_request(  # noqa: PLR0913 - all that a request is made of
     image: str = "",
     kept: Sequence[Offering] | None = None,
     doubted: Container[OfferingKey] = (),
+    is_for_gang: bool = False,
 ) -> FleetRequest | None:
     """Return the request for the best machine of our own; None if selection kept none that can be started.
 
@@ -55,7 +56,8 @@ def build_request(  # noqa: PLR0913 - all that a request is made of
     estimated duration price, is at most `limits.price_tolerance` above that of the best one; of reservations it has the
     best one alone. EC2 chooses among them; on demand in the order of selection, where that is not the order of prices.
     `kept` are those of its offerings that may be requested now, None for all.
-    Of `doubted` pools none is asked for beside others, and no other beside it (core.machines.starts).
+    Of `doubted` pools none is asked for beside others, and no other beside it (core.machines.starts). `is_for_gang`: it
+    has the best one alone, as EC2 launches all or none only of one type, or in one zone.
     `image` is the image to pull while the machine starts; it is only given to the machine if it has a digest.
     """
     candidates = list(_candidates(selection.kept if kept is None else kept, settings))
@@ -63,6 +65,7 @@ def build_request(  # noqa: PLR0913 - all that a request is made of
         return None
     alike = _comparable(candidates, selection, limits.price_tolerance)[:MAX_OVERRIDES]
     chosen = [each for each in alike if each.offering.key not in doubted] or alike[:1]
+    chosen = candidates[:1] if is_for_gang else chosen
     best = chosen[0]
     return FleetRequest(
         client_token=client_token_of(machine_id),

@@ -95,7 +95,8 @@ def request_machine(  # noqa: PLR0913 - what it is requested for, and what else 
     names = sorted({each.offering.instance_type for each in request.overrides})
     zones = sorted({each.offering.zone or "" for each in request.overrides})
     within = f" from {request.reservation}" if request.reservation else ""
-    detail = f"{request.purchase} {', '.join(names)} in {', '.join(zones)}{within}"
+    place = f" ({request.place + 1} of {request.size})" if request.size > 1 else ""
+    detail = f"{request.purchase} {', '.join(names)} in {', '.join(zones)}{within}{place}"
     decision = move(
         machine,
         MachineState.REQUESTED,
@@ -103,9 +104,10 @@ def request_machine(  # noqa: PLR0913 - what it is requested for, and what else 
         event="requested",
         detail=detail,
         wake_at=now + ASK_TIMEOUT,
-        effects=(AskFleet(),),
+        effects=(AskFleet(),) if request.place == 0 else (),
     )
-    starts = started(machine, known, now)
+    # A group is counted once, by its first machine: it is one request.
+    starts = started(machine, known, now) if request.place == 0 else ()
     return replace(decision, added=MachineTotals(1, micro_usd(price)), limits=limits, starts=starts)
 
 
@@ -174,7 +176,8 @@ def _launched(machine: Machine, answer: InstanceLaunched, now: datetime, limits:
 
 
 def _remember(machine: Machine, answer: InstanceLaunched | FleetRefused, now: datetime) -> tuple[MachineEffect, ...]:
-    failures = find_failures(machine.request, answer, now)
+    # That EC2 does not have several at once says nothing of one.
+    failures = find_failures(machine.request, answer, now) if machine.request.size == 1 else ()
     return (RememberFailures(failures),) if failures else ()
 
 

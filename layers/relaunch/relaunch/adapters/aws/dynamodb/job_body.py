@@ -46,6 +46,7 @@ STORED_NAMES: Mapping[str, str] = {
     "queued_seconds": "waits.queued_seconds",
     "queued_before_seconds": "waits.queued_before_seconds",
     "machine_id": "machine_id",
+    "follower_ids": "follower_ids",
     "machine_requests": "machines.requested",
     "failed_machines": "machines.failed",
     "refused_since": "machines.refused_since",
@@ -122,6 +123,8 @@ def write_job_body(job: Job) -> str:
     }
     if job.noted is None:
         unused["noted_progress"] = True
+    if not job.follower_ids:
+        unused["follower_ids"] = True
     if not job.progress.accelerators:
         unused["accelerators"] = True
     unused["unsent_events"] = {at: {"noted"} for at, each in enumerate(job.outbox.unsent) if each.noted is None}

@@ -34,7 +34,7 @@ from relaunch.core.jobs.job import (
     waited_slot,
 )
 from relaunch.core.jobs.state import JobSummary
-from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.lifecycle.decision import Decision, linked_instances
 from relaunch.core.selection.selection import Selection, explain_rows
 from relaunch.late import made_late
 from relaunch.ports import StoredSelection
@@ -54,8 +54,9 @@ _OF_CHARGES = {"machines_usd", "machines_on_demand_usd", "own_tasks_usd", "train
 _ATTEMPT = StoredType(Attempt)
 _RARE_FIELDS = (
     *("ended_first", "held_since", "held", "program_ended_at", "pulled"),
-    *("refused_since", "suspended_since", "cluster"),
+    *("refused_since", "suspended_since", "cluster", "live_ranks", "lost_instances"),
 )
+_OF_GANGS = {"followers", "master_address"}
 _TIMELINE_ENTRY = StoredType(TimelineEntry)
 _SELECTION = made_late(lambda: StoredType(StoredSelection))
 
@@ -177,11 +178,11 @@ def written_items(decision: Decision, job: Job) -> list[Item]:
     items = timeline_items(job, decision.timeline)
     if job.attempt:
         items.append(attempt_item(job, job.attempt))
-        if decision.link_instance and job.attempt.instance_id:
-            items.append(instance_item(job, job.attempt, job.attempt.instance_id))
-        if decision.unlinked_instance:
+        if decision.link_instance:
+            items += (instance_item(job, job.attempt, each) for each in linked_instances(job))
+        for each in decision.unlinked_instances:
             # In place of the link: no function may delete items.
-            items.append(instance_item(job, job.attempt, decision.unlinked_instance) | {UNLINKED: {"BOOL": True}})
+            items.append(instance_item(job, job.attempt, each) | {UNLINKED: {"BOOL": True}})
     if decision.selection is not None and decision.selected_at is not None:
         items.append(selection_item(job, decision.selection, decision.selected_at))
     return items
@@ -237,9 +238,11 @@ def _summary(job: Job) -> dict[str, Any]:
     return text(_SUMMARY.dump_json(summary, exclude={**unused, **noted, **running}).decode())
 
 
-def _empty(attempt: Attempt) -> set[str]:
+def _empty(attempt: Attempt) -> dict[str, Any]:
     """Return the fields that not every attempt has: written without a value they would cost a second write unit."""
-    return {name for name in _RARE_FIELDS if not getattr(attempt, name)}
+    rare: dict[str, Any] = {name: True for name in _RARE_FIELDS if not getattr(attempt, name)}
+    closed = {at: _OF_GANGS for at, each in enumerate(attempt.closed_placements) if not each.followers}
+    return rare | ({} if attempt.placement.followers else {"placement": _OF_GANGS}) | {"closed_placements": closed}
 
 
 def _expiring(item: Item, job: Job) -> Item:

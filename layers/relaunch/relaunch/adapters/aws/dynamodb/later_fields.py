@@ -22,6 +22,8 @@ _DEFAULTS = {
 def left_out(definition: JobDefinition) -> dict[str, Any]:
     """Return the fields of a definition that are not stored, in the form of pydantic's `exclude`."""
     found: dict[str, Any] = {name: True for name in _LATER if not getattr(definition, name)}
+    if definition.nodes == 1:
+        found["nodes"] = True
     workload = definition.kubernetes
     unused = {name for name, default in _DEFAULTS.items() if workload and getattr(workload, name) == default}
     return found | ({"kubernetes": unused} if unused else {})

@@ -1,5 +1,7 @@
 """Conversion of machines to items of the jobs table and back."""
 
+from typing import Any
+
 from relaunch.adapters.aws.dynamodb.table import (
     READ_UNIT_BYTES,
     Item,
@@ -62,11 +64,14 @@ def machine_item(machine: Machine, write_id: str) -> Item:
     return _expiring(item | body_attribute(body, READ_UNIT_BYTES - _OTHER_BYTES), machine)
 
 
-def _unused(machine: Machine) -> set[str]:
+def _unused(machine: Machine) -> dict[str, Any]:
     """Return the fields of later releases that are not stored of a machine that does not have them."""
-    return {name for name in _LATER if not getattr(machine, name)} | (
-        {"holdings"} if machine.holdings is None else set()
-    )
+    unused: dict[str, Any] = {name: True for name in _LATER if not getattr(machine, name)}
+    if machine.holdings is None:
+        unused["holdings"] = True
+    if machine.request.size == 1:
+        unused["request"] = {"size", "place"}
+    return unused
 
 
 def instance_item(machine: Machine, instance_id: str) -> Item:

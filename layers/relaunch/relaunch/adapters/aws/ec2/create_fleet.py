@@ -40,6 +40,10 @@ _MAX_TAG_VALUE = 256
 def check_limits(request: FleetRequest, stack: str) -> tuple[str, ...]:
     """Return why the request is not sent: limits of EC2 that the SDK does not check, and tags that are missing."""
     violations = [*_override_violations(request), *_tag_violations(request.tags, stack)]
+    if request.size > 1 and len(request.overrides) > 1:
+        violations.append(
+            f"a request for {request.size} instances has one type in one zone, not {len(request.overrides)}"
+        )
     if not _CLIENT_TOKEN.fullmatch(request.client_token):
         violations.append(f"the client token must be 1 to 64 of ASCII 33 to 126: {request.client_token!r}")
     if not _VERSION.fullmatch(request.launch_template_version):
@@ -108,7 +112,7 @@ def build_create_fleet(request: FleetRequest) -> "CreateFleetRequestTypeDef":
         "Type": "instant",
         "ClientToken": request.client_token,
         "TargetCapacitySpecification": {
-            "TotalTargetCapacity": 1,
+            "TotalTargetCapacity": request.size,
             "DefaultTargetCapacityType": "reserved-capacity" if request.reservation else str(request.purchase),
         },
         "LaunchTemplateConfigs": [
@@ -133,21 +137,27 @@ def build_create_fleet(request: FleetRequest) -> "CreateFleetRequestTypeDef":
         }
     else:
         parameters["OnDemandOptions"] = {"AllocationStrategy": "prioritized" if is_ordered else "lowest-price"}
+    if request.size > 1 and request.reservation is None:
+        # "If this minimum capacity isn't reached, no instances are launched"; it needs one of the other two.
+        options = parameters["SpotOptions" if request.purchase is PurchaseOption.SPOT else "OnDemandOptions"]
+        options |= {"SingleInstanceType": True, "SingleAvailabilityZone": True, "MinTargetCapacity": request.size}
     return cast("CreateFleetRequestTypeDef", parameters)
 
 
 def answer_of_response(request: FleetRequest, response: "CreateFleetResultTypeDef") -> FleetAnswer:
-    """Return the answer of a response to a request for one instance; an instance wins over the errors beside it.
+    """Return the answer of a response; instances win over the errors beside them.
 
     Of several instances, which a target capacity of one excludes, the first is the machine's; all have its tag.
     """
     refusals = _refusals(request, response.get("Errors", ()))
-    for launched in response.get("Instances", ()):
-        for instance_id in launched.get("InstanceIds", ()):
-            offering = _offering(request, launched)
-            if offering is None:
-                return FleetUncertain(f"CreateFleet launched {instance_id} and did not say its type and zone")
-            return InstanceLaunched(instance_id, offering, refusals)
+    launched = [(each, entry) for entry in response.get("Instances", ()) for each in entry.get("InstanceIds", ())]
+    if launched:
+        (instance_id, entry), *others = launched
+        offering = _offering(request, entry)
+        if offering is None:
+            return FleetUncertain(f"CreateFleet launched {instance_id} and did not say its type and zone")
+        rest = tuple(each for each, _ in others) if request.size > 1 else ()
+        return InstanceLaunched(instance_id, offering, refusals, others=rest)
     unclear = [refusal for refusal in refusals if is_uncertain(refusal.code)]
     if unclear:
         return FleetUncertain("; ".join(f"{refusal.code}: {refusal.message}" for refusal in unclear))

@@ -1,4 +1,4 @@
-"""Machines of our own: EC2 Fleets of one instance, and their instances."""
+"""Machines of our own: instant EC2 Fleets, and their instances."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime

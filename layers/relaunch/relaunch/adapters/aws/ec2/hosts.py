@@ -16,6 +16,7 @@ from relaunch.adapters.aws.ec2.instances import read_instances
 from relaunch.adapters.aws.errors import aws_errors, error_code
 from relaunch.core.launches.launch import HostObservation
 from relaunch.core.machines.events import InstanceObservation, InstanceState
+from relaunch.ports import TransientError
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
@@ -58,6 +59,14 @@ class Ec2Hosts:
             written = _TOLD_AT.search(instance.get("StateTransitionReason", "")) if instance and has_ended else None
             ended_at = datetime.fromisoformat(f"{written[1]}+00:00") if written else None
             return HostObservation(has_ended, ended_at, self._warned_at(instance_id) if is_spot else None)
+
+    def find_address(self, instance_id: str) -> str:
+        with aws_errors(f"looking up the address of {instance_id}"):
+            instance = self._describe(instance_id)
+        address = instance.get("PrivateIpAddress", "") if instance is not None else ""
+        if not address:
+            raise TransientError(f"EC2 does not say the private address of {instance_id}")
+        return address
 
     def running_in_groups(self) -> Sequence[InstanceObservation]:
         found: list[InstanceObservation] = []

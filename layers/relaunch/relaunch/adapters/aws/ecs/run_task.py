@@ -66,7 +66,9 @@ def build_run_task(
         **_where(request),
         "overrides": build_overrides(request),
         "startedBy": started_by(request.attempt),
-        "clientToken": client_token(request.attempt.job_id, request.attempt.attempt_number, request.placement_number),
+        "clientToken": client_token(
+            request.attempt.job_id, request.attempt.attempt_number, request.placement_number, request.rank
+        ),
         "propagateTags": "TASK_DEFINITION",
         "enableExecuteCommand": False,
         "placementConstraints": [{"type": "memberOf", "expression": constraint_of(request)}],
@@ -78,12 +80,13 @@ def build_run_task(
     return cast("RunTaskRequestTypeDef", parameters)
 
 
-def client_token(job_id: str, attempt: int, placement: int) -> str:
-    """Return the client token of a placement try, which is unique to it and always the same.
+def client_token(job_id: str, attempt: int, placement: int, rank: int = 0) -> str:
+    """Return the client token of a placement try, or of one rank of it, which is unique to it and always the same.
 
     It has 64 hexadecimal characters; ECS allows up to 64 characters of ASCII 33 to 126.
     """
-    return hashlib.sha256(f"{job_id}/{attempt}/{placement}".encode()).hexdigest()
+    of_rank = f"/{rank}" if rank else ""
+    return hashlib.sha256(f"{job_id}/{attempt}/{placement}{of_rank}".encode()).hexdigest()
 
 
 def _where(request: LaunchRequest) -> dict[str, Any]:

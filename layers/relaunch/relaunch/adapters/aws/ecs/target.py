@@ -1,6 +1,7 @@
 """The tasks and container instances of an ECS cluster, and what remains of an instance (Amazon ECS API Reference)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError, ParamValidationError
@@ -13,7 +14,16 @@ from relaunch.adapters.aws.ecs.run_task import build_run_task, outcome_of_error,
 from relaunch.adapters.aws.ecs.run_task_limits import check_limits
 from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code, is_throttled
 from relaunch.core.jobs.attempt import AttemptKey
-from relaunch.core.launches.launch import LaunchOutcome, LaunchRequest, NodeObservation, TaskObservation, TaskPhase
+from relaunch.core.launches.launch import (
+    LaunchOutcome,
+    LaunchRefused,
+    LaunchRequest,
+    NodeObservation,
+    PlacementFailed,
+    TaskObservation,
+    TaskPhase,
+    TaskPlaced,
+)
 from relaunch.core.selection.gpu_share import GpuDevice
 from relaunch.core.selection.neuron_devices import RemainingResources
 from relaunch.ports import PermanentError, TransientError
@@ -71,6 +81,18 @@ class EcsTarget:
         self._security_groups = tuple(security_groups)
 
     def launch(self, request: LaunchRequest) -> LaunchOutcome:
+        placed: list[str] = []
+        for each in request.ranks:
+            outcome = self._launch_one(each)
+            if not isinstance(outcome, TaskPlaced):
+                # What was placed is answered again where the request is repeated: its ranks have tokens of their own.
+                if isinstance(outcome, PlacementFailed | LaunchRefused):
+                    return replace(outcome, placed=tuple(placed))
+                return outcome
+            placed.append(outcome.task_id)
+        return TaskPlaced(placed[0], tuple(placed[1:]))
+
+    def _launch_one(self, request: LaunchRequest) -> LaunchOutcome:
         violations = check_limits(request)
         if violations:
             raise PermanentError(f"launching {request.attempt}: {'; '.join(violations)}")

@@ -1,0 +1,137 @@
+"""The tasks of a job of several nodes, seen as one: what they do together, and which of them decides how they ended.
+
+All ranks run the same program, which trains only while all of them do. So they are launched, stopped and judged
+together: one that ends without the others stops them, and the attempt has ended when all of them have.
+
+one rank has ended
+  ├─ with an error, or stopped by somebody ──▶ the others are stopped; it decides, if it was the first
+  └─ with exit code 0, as all that have ended ──▶ the others may take as long as torchrun waits for them
+
+The first rank that ended with an error decides, by the time of its containers: what follows it at the others are
+consequences, as torchrun's exit code 1 and aborts of NCCL are. What EC2 says of the machine of any rank counts for all:
+peers fail within seconds of a lost machine, and EC2 says so later.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from relaunch.core.jobs.attempt import Attempt
+from relaunch.core.jobs.job import Job
+from relaunch.core.launches.launch import ReportedCause, StopReport, TaskObservation, TaskPhase
+from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW, ended_at, exit_code_of
+
+PEERS_MAY_TAKE = timedelta(seconds=300)
+"""How long the others may run on after the first rank that ended with 0: torchrun's agents wait so long for each other
+(`exit_barrier_timeout`, torch.distributed.elastic.agent.server.api)."""
+
+
+def is_gang(job: Job) -> bool:
+    """Return whether the job runs on several nodes."""
+    return job.definition.nodes > 1
+
+
+def has_gang(attempt: Attempt) -> bool:
+    """Return whether the attempt has several tasks."""
+    return bool(attempt.placement.followers)
+
+
+def observe_gang(job: Job, seen: Mapping[str, TaskObservation | None], now: datetime) -> TaskObservation | None:
+    """Return the tasks of the current attempt as one, by what the target says of each; None if it does not know all.
+
+    While some are known to live, what others do that the target does not know is not waited for.
+    """
+    attempt = job.current_attempt
+    task_ids = attempt.placement.task_ids
+    known = {rank: found for rank, task_id in enumerate(task_ids) if (found := seen.get(task_id)) is not None}
+    live = tuple(rank for rank, each in known.items() if each.phase is not TaskPhase.STOPPED)
+    ending = {rank: each for rank, each in known.items() if each.phase.is_ending}
+    if not known or (len(known) < len(task_ids) and not (live and ending)):
+        return None
+    first = _deciding(job, ending, now) if ending else min(known)
+    phase = _phase(job, known, ending, now)
+    decides = known[first]
+    return replace(
+        decides,
+        task_id=task_ids[0],
+        phase=phase,
+        version=sum(each.version for each in known.values()),
+        status=_status(known, phase),
+        report=_report(first, decides, phase, known, ending),
+        node=known[min(known)].node,
+        started_at=_latest(each.started_at for each in known.values()),
+        stopped_at=_latest(each.stopped_at for each in known.values()),
+        containers_ended_at=ended_at(decides, now) if decides.phase.is_ending else None,
+        created_at=min((each.created_at for each in known.values() if each.created_at is not None), default=None),
+        rank_count=len(task_ids),
+        live_ranks=live,
+        may_have_run=any(each.may_have_run for each in known.values()),
+    )
+
+
+def _phase(
+    job: Job, known: Mapping[int, TaskObservation], ending: Mapping[int, TaskObservation], now: datetime
+) -> TaskPhase:
+    phases = {each.phase for each in known.values()}
+    if len(phases) == 1:
+        return phases.pop()
+    if ending:
+        return TaskPhase.STOPPING if _ends_others(job, ending, now) else TaskPhase.RUNNING
+    return TaskPhase.PENDING if TaskPhase.PENDING in phases else TaskPhase.STARTING
+
+
+def _ends_others(job: Job, ending: Mapping[int, TaskObservation], now: datetime) -> bool:
+    """Return whether the ranks that have ended let the others end too."""
+    if any(not _is_finished(job, each) for each in ending.values()):
+        return True
+    return now - min(ended_at(each, now) for each in ending.values()) >= PEERS_MAY_TAKE
+
+
+def _is_finished(job: Job, seen: TaskObservation) -> bool:
+    is_by_itself = not seen.report.causes - {ReportedCause.ENDED}
+    return exit_code_of(seen, job.definition.container) == 0 and is_by_itself
+
+
+def _deciding(job: Job, ending: Mapping[int, TaskObservation], now: datetime) -> int:
+    """Return the rank that decides how the attempt ended: the first that ended with an error, before it was stopped."""
+    intent = job.current_attempt.intent
+    until = None if intent is None else intent.at - CLOCK_SKEW
+
+    def order(rank: int) -> tuple[bool, bool, datetime, int]:
+        each = ending[rank]
+        at = ended_at(each, now)
+        is_consequence = until is not None and at > until and ReportedCause.STOP_CALLED in each.report.causes
+        return _is_finished(job, each), is_consequence, at, rank
+
+    return min(ending, key=order)
+
+
+def _status(known: Mapping[int, TaskObservation], phase: TaskPhase) -> str:
+    """Return the status in words: `RUNNING`, or `3 of 4 RUNNING` while they differ."""
+    statuses = [each.status for each in known.values()]
+    if len(set(statuses)) == 1:
+        return statuses[0]
+    reached = sum(each.phase is TaskPhase.RUNNING for each in known.values())
+    return f"{reached} of {len(known)} RUNNING" if not phase.is_ending else f"{phase.value.upper()}, {reached} RUNNING"
+
+
+def _report(
+    rank: int,
+    decides: TaskObservation,
+    phase: TaskPhase,
+    known: Mapping[int, TaskObservation],
+    ending: Mapping[int, TaskObservation],
+) -> StopReport:
+    report = decides.report
+    if not ending:
+        return report
+    if phase is TaskPhase.STOPPING and len(ending) < len(known) and not report.text:
+        late = ", ".join(str(each) for each in known if each not in ending)
+        return replace(report, text=f"rank {rank} ended; rank {late} did not end with it")
+    return replace(report, text=f"rank {rank}: {report.text}") if report.text else report
+
+
+def _latest(times: Iterable[datetime | None]) -> datetime | None:
+    """Return the latest of these times; None if one is not known."""
+    known = tuple(times)
+    return max((each for each in known if each is not None), default=None) if None not in known else None

@@ -1,0 +1,82 @@
+"""Groups: the machines of one request to EC2 for several instances at once, all or none.
+
+Each instance is a machine of its own, with a life, claims and charges as any other. The first one of the group, place 0,
+is the one that EC2 is asked for; all instances have its ID as their tag, as EC2 Fleet gives all instances of a fleet the
+same tags ("CreateFleet", Amazon EC2 API Reference). The instances are dealt out by the order of their IDs, so that
+whoever does it does it alike.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from relaunch.core.machines.events import (
+    FleetAnswer,
+    FleetAnswered,
+    FleetRefused,
+    InstanceLaunched,
+    InstanceObservation,
+    MachineEvent,
+    Refusal,
+    RefusalKind,
+)
+from relaunch.core.machines.machine import FleetRequest
+
+_SEPARATOR = "-n"
+PARTIAL = "PartialFleet"
+"""The code of the refusal of a request of which EC2 launched only a part, which is terminated."""
+
+
+def member_id(first_id: str, place: int) -> str:
+    """Return the machine ID of a place in the group whose first machine has this ID."""
+    return f"{first_id}{_SEPARATOR}{place}" if place else first_id
+
+
+def first_id_of(machine_id: str) -> str:
+    """Return the machine ID of the first machine of a machine's group."""
+    return machine_id.partition(_SEPARATOR)[0]
+
+
+def member_ids(machine_id: str, size: int) -> tuple[str, ...]:
+    """Return the machine IDs of the whole group of a machine, in the order of their places."""
+    first = first_id_of(machine_id)
+    return tuple(member_id(first, place) for place in range(size))
+
+
+def requests_of_members(request: FleetRequest, size: int) -> tuple[FleetRequest, ...]:
+    """Return the request of each machine of a group: all are the same one request to EC2."""
+    return tuple(replace(request, size=size, place=place) for place in range(size))
+
+
+def events_of_member(request: FleetRequest, answer: FleetAnswer) -> tuple[MachineEvent, ...]:
+    """Return what EC2's answer to the request of a group means for one of its machines.
+
+    Of a part of the instances none is used: a machine that has one is refused, and then has to end it.
+    """
+    if not isinstance(answer, InstanceLaunched) or request.size == 1:
+        return (FleetAnswered(answer),)
+    instances = sorted((answer.instance_id, *answer.others))
+    own = instances[request.place] if request.place < len(instances) else ""
+    launched = replace(answer, instance_id=own, others=())
+    if len(instances) >= request.size:
+        return (FleetAnswered(launched),)
+    message = f"{len(instances)} of {request.size} instances were launched, and are terminated"
+    part = Refusal(RefusalKind.NO_CAPACITY, PARTIAL, message, answer.offering)
+    refused = FleetAnswered(FleetRefused((*answer.refusals, part)))
+    return (refused, FleetAnswered(launched)) if own else (refused,)
+
+
+def answer_of_found(found: Sequence[InstanceObservation], size: int, *, is_certain: bool) -> InstanceLaunched | None:
+    """Return the answer that the instances with the tag of a group amount to; None if that is not known yet.
+
+    What EC2 describes is eventually consistent: a part of the instances is the whole answer only once no other can come.
+    """
+    known = [each for each in found if each.offering is not None]
+    living = [each for each in known if each.state.is_alive]
+    seen = sorted(living or known, key=lambda each: each.instance_id)
+    if not seen or (len(seen) < size and not is_certain):
+        return None
+    first = seen[0]
+    if first.offering is None:
+        return None
+    others = tuple(each.instance_id for each in seen[1:])
+    return InstanceLaunched(first.instance_id, first.offering, at=first.launched_at, others=others)
