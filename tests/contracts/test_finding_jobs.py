@@ -143,7 +143,7 @@ class TestFindingJobs:
         other = replace(create(store, make_job("other")), attempt=make_running_attempt(instance_id="i-1"))
         store.save_job(Decision(other, link_instance=True))
         job = store.save_job(Decision(running, link_instance=True))
-        job = store.save_job(Decision(job, unlinked_instance="i-1"))
+        job = store.save_job(Decision(job, unlinked_instances=("i-1",)))
         assert store.load_on_instance("i-1") == ["other"]
         store.save_job(Decision(job, link_instance=True))
         assert sorted(store.load_on_instance("i-1")) == sorted([job.job_id, "other"])

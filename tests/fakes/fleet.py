@@ -102,9 +102,10 @@ class FakeMachineSource:
         refusals: list[Refusal] = []
         for offering in _in_order(request):
             if offering not in self.refused:
-                instance = self.new_instance(offering, request.tags[MACHINE_TAG])
-                self.instances[instance.instance_id] = instance
-                return InstanceLaunched(instance.instance_id, offering, tuple(refusals))
+                first, *others = [self.new_instance(offering, request.tags[MACHINE_TAG]) for _ in range(request.size)]
+                self.instances |= {each.instance_id: each for each in (first, *others)}
+                rest = tuple(each.instance_id for each in others)
+                return InstanceLaunched(first.instance_id, offering, tuple(refusals), others=rest)
             kind, code = self.refused[offering]
             refusals.append(Refusal(kind, code, "so it is", offering))
         return FleetRefused(tuple(refusals))

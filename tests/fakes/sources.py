@@ -132,6 +132,10 @@ class FakeHosts(_FailsOnce):
         host = self.seen.get(instance_id, HostObservation())
         return host if is_spot else replace(host, warned_at=None)
 
+    def find_address(self, instance_id: str) -> str:
+        self._fail_once()
+        return f"10.0.0.{int(instance_id[-2:], 16)}"
+
     def running_in_groups(self) -> Sequence[InstanceObservation]:
         self._fail_once()
         return self.in_groups

@@ -13,10 +13,12 @@ from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.launches.launch import (
     LaunchConflict,
     LaunchOutcome,
+    LaunchRefused,
     LaunchRequest,
     LaunchUncertain,
     Node,
     NodeObservation,
+    PlacementFailed,
     TaskObservation,
     TaskPhase,
     TaskPlaced,
@@ -59,10 +61,20 @@ class FakeTasks:
         self.daemon_services: set[str] | Exception = set()
         self.registered_at: dict[str, datetime] = {}
         self.registered: dict[str, Resources] = {}
-        self._launched: dict[tuple[AttemptKey, int], tuple[LaunchRequest, str]] = {}
+        self._launched: dict[tuple[AttemptKey, int, int], tuple[LaunchRequest, str]] = {}
         self._words: dict[str, dict[str, Any]] = {}
 
     def launch(self, request: LaunchRequest) -> LaunchOutcome:
+        placed: list[str] = []
+        for each in request.ranks:
+            outcome = self._launch_one(each)
+            if not isinstance(outcome, TaskPlaced):
+                is_over = isinstance(outcome, PlacementFailed | LaunchRefused)
+                return replace(outcome, placed=tuple(placed)) if is_over else outcome  # type: ignore[call-arg]
+            placed.append(outcome.task_id)
+        return TaskPlaced(placed[0], tuple(placed[1:]))
+
+    def _launch_one(self, request: LaunchRequest) -> LaunchOutcome:
         # A workload is for Kubernetes, where other limits apply.
         violations = check_limits(request) if request.workload is None else ()
         if violations:
@@ -76,7 +88,7 @@ class FakeTasks:
         return outcome if outcome is not None else self._place(request)
 
     def _place(self, request: LaunchRequest) -> LaunchOutcome:
-        placement = (request.attempt, request.placement_number)
+        placement = (request.attempt, request.placement_number, request.rank)
         if placement in self._launched:
             earlier, arn = self._launched[placement]
             return TaskPlaced(arn) if earlier == request else LaunchConflict((arn,))

@@ -73,8 +73,8 @@ def test_a_stopped_task_unlinks_the_job_from_its_machine_once():
     unknown = decided(with_attempt("ru", instance_id=None), seen_stopped(0, version=7))
     later = decided(stopped.job, CancelAsked("no more"))
 
-    assert (still.unlinked_instance, stopped.unlinked_instance) == ("", "i-0aaa")
-    assert (unknown.unlinked_instance, later.unlinked_instance) == ("", "")
+    assert (still.unlinked_instances, stopped.unlinked_instances) == ((), ("i-0aaa",))
+    assert (unknown.unlinked_instances, later.unlinked_instances) == ((), ())
 
 
 def test_a_warning_that_came_before_it_was_known_whose_machine_it_is_is_looked_for_once():

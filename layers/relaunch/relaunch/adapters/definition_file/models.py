@@ -50,6 +50,8 @@ MOST = 1_000_000
 """The highest of what is counted: beyond it DynamoDB or a division would have no such number."""
 MOST_STEPS = 10**12
 """The highest step, as in requests of job_api."""
+MOST_NODES = 32
+"""The most nodes of a job: what is claimed for them fits into one transaction of DynamoDB, which takes 100 items."""
 JOB_NAME_PATTERN = "[a-z][a-z0-9-]{0,47}"
 ACCELERATOR_CHOICE = Choice(frozenset({"gpu", "neuron"}), "give `gpu` or `neuron`, not both: no machine has both")
 WORK_MISSING = "how much work is left must be known: add `estimated_duration`, or `total_steps` with a `checkpoint`"
@@ -72,7 +74,18 @@ class GpuModelRequirement(StrictModel, json_schema_extra={"dependentRequired": {
     compute_capability: ComputeCapability | None = None
     """Least compute capability (`8.0`), or `bf16` for GPUs that have bfloat16."""
     interconnect: Literal["efa", "nvlink"] | None = None
-    """What must connect GPUs: `efa` between machines, `nvlink` within one."""
+    """What must connect GPUs: `nvlink`, within one machine; `efa` is refused, as no such adapter is attached."""
+
+    @field_validator("interconnect")
+    @classmethod
+    def check_interconnect(cls, interconnect: str | None) -> str | None:
+        """Reject adapters that cost money and would not be attached."""
+        if interconnect == Interconnect.EFA:
+            raise ValueError(
+                "Relaunch attaches no Elastic Fabric Adapter to its machines, so that a type that may have one would "
+                "only cost more: leave it out; the ranks of a job with `nodes` meet by TCP"
+            )
+        return interconnect
 
     @model_validator(mode="after")
     def check_share(self) -> Self:
@@ -253,6 +266,8 @@ class JobModel(
     """Environment variables for the container, beside the task definition's."""
     accelerator: AcceleratorModel
     """What the machine must have."""
+    nodes: int = Field(default=1, ge=1, le=MOST_NODES)
+    """How many machines run the program at once, each with what `accelerator` says (docs/multi-node.md)."""
     disk: DiskGib | None = None
     """Least root volume of the machine: held against what CapacityProviders says, and reckoned with in the cost."""
     purchase: Literal[
@@ -301,6 +316,27 @@ class JobModel(
     """Highest price of one machine, in USD per hour."""
     target: Literal[*Target] = Target.ECS  # type: ignore[valid-type]  # mypy takes no values that are computed
     """Where tasks run: Amazon ECS, or Alibaba Cloud's ACK or ACS."""
+
+    @field_validator("nodes")
+    @classmethod
+    def check_nodes(cls, nodes: int, info: ValidationInfo) -> int:
+        """Reject several nodes that would share a machine."""
+        accelerator = info.data.get("accelerator")
+        if nodes == 1 or accelerator is None:
+            return nodes
+        if accelerator.gpu is not None and accelerator.gpu.compute_percent:
+            raise ValueError("each node has its machine for itself, so that a share of a GPU saves nothing there")
+        if accelerator.neuron is not None:
+            raise ValueError("a job with several nodes runs on GPUs: leave `neuron` out")
+        return nodes
+
+    @field_validator("target")
+    @classmethod
+    def check_target_of_nodes(cls, target: Target, info: ValidationInfo) -> Target:
+        """Reject several nodes on a target that runs one task for a job."""
+        if info.data.get("nodes", 1) > 1 and not Target(target).capabilities.runs_several_nodes:
+            raise ValueError(f"a job with `nodes` runs on ecs, and not on {target}")
+        return target
 
     @field_validator("concurrency")
     @classmethod
@@ -397,4 +433,5 @@ class JobModel(
             max_price_usd_per_hour=self.max_price_per_hour,
             target=self.target,
             kubernetes=self.kubernetes.to_core() if self.kubernetes else None,
+            nodes=self.nodes,
         )

@@ -93,6 +93,7 @@ def written_keys(definition: JobDefinition) -> dict[str, Any]:
             "retry": ("retry", _retry),
             "max_price_usd_per_hour": ("max_price_per_hour", float),
             "target": ("target", str),
+            "nodes": ("nodes", int),
         },
         purchase=usual_purchase(definition.target),
     )

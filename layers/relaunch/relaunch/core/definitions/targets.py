@@ -22,6 +22,7 @@ class Capabilities:
     `reads_oss`: a task can have its checkpoints in Alibaba Cloud OSS. `has_compute_classes`: a job chooses the compute
     class of its GPUs. `takes_gpu_driver`: a job chooses the version of its GPU driver. `notice_window`: the end of a
     task within this time after a warning is attributed to it.
+    `runs_several_nodes`: a job may have several tasks at once, each on a machine for itself.
     """
 
     takes_task_definition: bool
@@ -36,6 +37,7 @@ class Capabilities:
     has_compute_classes: bool
     takes_gpu_driver: bool
     notice_window: timedelta
+    runs_several_nodes: bool
 
 
 _ECS = Capabilities(
@@ -52,6 +54,7 @@ _ECS = Capabilities(
     takes_gpu_driver=False,
     # Two minutes ahead.
     notice_window=timedelta(minutes=3),
+    runs_several_nodes=True,
 )
 _ACK = Capabilities(
     takes_task_definition=False,
@@ -68,6 +71,7 @@ _ACK = Capabilities(
     takes_gpu_driver=False,
     # ACS announces it five minutes ahead ("Overview of BestEffort computing"), and a pod then has its grace period.
     notice_window=timedelta(minutes=10),
+    runs_several_nodes=False,
 )
 # Spot is its quality of service `best-effort`.
 _ACS = replace(_ACK, has_spot=True, has_compute_classes=True, takes_gpu_driver=True)

@@ -144,7 +144,8 @@ def _end_wait(job: Job, now: datetime) -> Job:
 def watch_closely(job: Job, wake_at: datetime, now: datetime) -> datetime:
     """Return when to look at a task: at `wake_at`, or soon if its host has ended or the target does not know it."""
     attempt = job.current_attempt
-    is_doubtful = attempt.host_ended_at is not None or attempt.missing is not None
+    has_lost_ranks = 0 < len(attempt.live_ranks) < len(attempt.placement.ranks)
+    is_doubtful = attempt.host_ended_at is not None or attempt.missing is not None or has_lost_ranks
     return min(wake_at, now + CLOSE_LOOK) if is_doubtful else wake_at
 
 

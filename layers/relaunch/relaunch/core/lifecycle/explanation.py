@@ -190,6 +190,7 @@ def _explain_stopping(job: Job) -> Explanation:
         None: "how it ended decides: the job ends, or is launched again",
         IntentKind.INTERRUPTION: goes_on,
         IntentKind.MOVE: goes_on,
+        IntentKind.RANK_ENDED: "how the first of its ranks ended decides what follows, once all have stopped",
         IntentKind.BUDGET: f"it waits until its budget has room, and {_resumption(job)}",
         IntentKind.PLACEMENT_WITHDRAWN: "another offering is tried",
         IntentKind.START_WITHDRAWN: "after a pause another machine is tried",

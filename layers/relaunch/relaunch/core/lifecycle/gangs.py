@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import ReportedCause, StopReport, TaskObservation, TaskPhase
-from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW, ended_at, exit_code_of
+from relaunch.core.lifecycle.stop_reason import BY_RELAUNCH, ended_at, exit_code_of
 
 PEERS_MAY_TAKE = timedelta(seconds=300)
 """How long the others may run on after the first rank that ended with 0: torchrun's agents wait so long for each other
@@ -55,7 +55,8 @@ def observe_gang(job: Job, seen: Mapping[str, TaskObservation | None], now: date
         decides,
         task_id=task_ids[0],
         phase=phase,
-        version=sum(each.version for each in known.values()),
+        # That the others take too long is news without a new version of a task.
+        version=sum(each.version for each in known.values()) + _is_overdue(ending, now),
         status=_status(known, phase),
         report=_report(first, decides, phase, known, ending),
         node=known[min(known)].node,
@@ -82,9 +83,12 @@ def _phase(
 
 def _ends_others(job: Job, ending: Mapping[int, TaskObservation], now: datetime) -> bool:
     """Return whether the ranks that have ended let the others end too."""
-    if any(not _is_finished(job, each) for each in ending.values()):
-        return True
-    return now - min(ended_at(each, now) for each in ending.values()) >= PEERS_MAY_TAKE
+    return any(not _is_finished(job, each) for each in ending.values()) or _is_overdue(ending, now)
+
+
+def _is_overdue(ending: Mapping[int, TaskObservation], now: datetime) -> bool:
+    first = min((ended_at(each, now) for each in ending.values()), default=now)
+    return now - first >= PEERS_MAY_TAKE
 
 
 def _is_finished(job: Job, seen: TaskObservation) -> bool:
@@ -94,14 +98,11 @@ def _is_finished(job: Job, seen: TaskObservation) -> bool:
 
 def _deciding(job: Job, ending: Mapping[int, TaskObservation], now: datetime) -> int:
     """Return the rank that decides how the attempt ended: the first that ended with an error, before it was stopped."""
-    intent = job.current_attempt.intent
-    until = None if intent is None else intent.at - CLOCK_SKEW
 
     def order(rank: int) -> tuple[bool, bool, datetime, int]:
         each = ending[rank]
-        at = ended_at(each, now)
-        is_consequence = until is not None and at > until and ReportedCause.STOP_CALLED in each.report.causes
-        return _is_finished(job, each), is_consequence, at, rank
+        is_consequence = ReportedCause.STOP_CALLED in each.report.causes and BY_RELAUNCH in each.report.text
+        return _is_finished(job, each), is_consequence, ended_at(each, now), rank
 
     return min(ending, key=order)
 

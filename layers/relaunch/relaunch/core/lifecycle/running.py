@@ -95,14 +95,8 @@ def _live(job: Job, seen: TaskObservation, now: datetime, limits: StackLimits) -
     if is_taken_by_queue(job, seen):
         taken = StopIntent(IntentKind.INTERRUPTION, now, f"a queue took its place: {seen.waiting_for}")
         return stop_with_intent(job, taken, now, event="suspended")
-    if seen.phase.is_ending and intent is None and has_gang(job.current_attempt):
-        ended = StopIntent(IntentKind.RANK_ENDED, now, seen.report.text or seen.status)
-        return stop_with_intent(job, ended, now, event="rank ended")
     if seen.phase.is_ending or job.state is JobState.STOPPING:
-        # The first timeline entry has the reason, the following ones the status.
-        is_known = job.state is JobState.STOPPING
-        detail = seen.status if is_known else seen.report.text or seen.status
-        return move(job, JobState.STOPPING, now, event="task stopping", detail=detail, wake_at=now + STOP_TIMEOUT)
+        return _stopping(job, seen, now)
     if seen.phase is TaskPhase.RUNNING or job.state is JobState.RUNNING:
         return _running(job, now)
     job = replace(job, reason=seen.waiting_for)
@@ -112,6 +106,16 @@ def _live(job: Job, seen: TaskObservation, now: datetime, limits: StackLimits) -
     wake_at = start_deadline(job.current_attempt, limits)
     detail = _where(job) or seen.waiting_for
     return move(job, JobState.LAUNCHING, now, event=f"task {seen.status}", detail=detail, wake_at=wake_at)
+
+
+def _stopping(job: Job, seen: TaskObservation, now: datetime) -> Decision:
+    """Wait for the stop; the others of a job of several nodes are stopped with the rank that ends."""
+    # The first timeline entry has the reason, the following ones the status.
+    is_known = job.state is JobState.STOPPING
+    detail = seen.status if is_known else seen.report.text or seen.status
+    if job.current_attempt.intent is None and has_gang(job.current_attempt):
+        return stop_with_intent(job, StopIntent(IntentKind.RANK_ENDED, now, detail), now, event="rank ended")
+    return move(job, JobState.STOPPING, now, event="task stopping", detail=detail, wake_at=now + STOP_TIMEOUT)
 
 
 def is_taken_by_queue(job: Job, seen: TaskObservation) -> bool:
@@ -223,6 +227,8 @@ def _running(job: Job, now: datetime) -> Decision:
     is_start = job.state is not JobState.RUNNING
     effects = count_run(job, Observed.START, attempt.started_at or now) if is_start else ()
     wake_at = next_look(job, now)
+    if has_gang(attempt):
+        wake_at = watch_closely(job, wake_at, now)
     return move(job, JobState.RUNNING, now, event=event, detail=_where(job), wake_at=wake_at, effects=effects)
 
 

@@ -26,6 +26,8 @@ EXIT_SIGKILL = 137
 EXIT_SIGTERM = 143
 _EXITS_BY_STOP = frozenset({0, 130, 131, EXIT_SIGKILL, EXIT_SIGTERM})
 """How a container exits that ECS stops: with 0, or by its STOPSIGNAL (SIGINT, SIGQUIT, SIGTERM), or by SIGKILL."""
+BY_RELAUNCH = "Relaunch: "
+"""How the reason begins with which Relaunch stops a task (core.lifecycle.decision)."""
 STOPPED_FROM_OUTSIDE = "stopped by somebody outside Relaunch"
 # An attempt is one item under 4 KB, and each container of its task may have words of its own.
 _MAX_WORDS = 1_000
@@ -43,7 +45,8 @@ class _Facts:
     `at` is when the containers had ended: a task whose instance ends is taken down for minutes after that.
     `was_starting`: the task had an instance and never ran. `had_node`: it had one, whether it ran or not. `sidecar`
     says which other essential container ended the task, or may have, in words; empty if none did.
-    `machine_exit_codes` are those of the job definition. `target` is where it ran.
+    `machine_exit_codes` are those of the job definition. `target` is where it ran. `is_stopped_by_us`: Relaunch called
+    for the stop.
     """
 
     causes: frozenset[ReportedCause]
@@ -56,6 +59,7 @@ class _Facts:
     sidecar: str
     machine_exit_codes: frozenset[int] = frozenset()
     target: Target = Target.ECS
+    is_stopped_by_us: bool = False
 
     def tells(self, cause: ReportedCause) -> bool:
         return cause in self.causes
@@ -257,6 +261,7 @@ def classify_stop(  # noqa: PLR0913 - the last one is named at every call
         sidecar,
         machine_exit_codes,
         target,
+        any(BY_RELAUNCH in each.text for each in reports if ReportedCause.STOP_CALLED in each.causes),
     )
     kind = _kind(facts, intent)
     if kind is StopKind.USER_ERROR and ReportedCause.DEPENDENCY_FAILED in causes:
@@ -282,6 +287,9 @@ def ended_at(observation: TaskObservation, now: datetime) -> datetime:
 
 def _kind(facts: _Facts, intent: StopIntent | None) -> StopKind:
     skew = CLOCK_SKEW if facts.tells(ReportedCause.STOP_CALLED) else timedelta()
+    if intent is not None and intent.kind is IntentKind.RANK_ENDED and not facts.is_stopped_by_us:
+        # The rank that decides ended before the others were stopped for it.
+        intent = None
     if intent is not None and intent.at <= facts.at + skew:
         # It would not start on the machine that the job goes on to either.
         is_known = facts.starts_nowhere and intent.kind not in _FINAL_INTENTS

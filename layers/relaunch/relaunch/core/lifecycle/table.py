@@ -5,11 +5,11 @@
 
 from datetime import datetime
 
-from relaunch.core.jobs.attempt import PlacementState
+from relaunch.core.jobs.attempt import Attempt, PlacementState
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, WaitReason
-from relaunch.core.launches.launch import TaskPhase
+from relaunch.core.launches.launch import TaskObservation, TaskPhase
 from relaunch.core.lifecycle import (
     charging,
     launching,
@@ -109,10 +109,7 @@ def is_new_observation(job: Job, event: TaskSeen) -> bool:
     """
     attempt = job.attempt
     seen = event.observation
-    if attempt is None or attempt.stop is not None or seen.owner != job.attempt_key:
-        return False
-    if seen.rank_count != len(attempt.placement.ranks) or (seen.rank_count > 1 and attempt.task_id is None):
-        # A task of several is judged with the others, once all are known.
+    if attempt is None or attempt.stop is not None or seen.owner != job.attempt_key or not _is_whole(attempt, seen):
         return False
     if attempt.task_id is None:
         # Of many closed placements only the latest are kept: a late event of an earlier one is older than this one.
@@ -130,6 +127,12 @@ def is_new_observation(job: Job, event: TaskSeen) -> bool:
     return attempt.missing is not None or is_held or waits_otherwise
 
 
+def _is_whole(attempt: Attempt, seen: TaskObservation) -> bool:
+    """Return whether the observation is of all tasks of the attempt, once they are known: they are judged together."""
+    ranks = len(attempt.placement.ranks)
+    return seen.rank_count == ranks and (ranks == 1 or attempt.task_id is not None)
+
+
 def tells_first_ended(job: Job, event: TaskSeen) -> bool:
     """Return whether an older observation of the task tells which container ended first, as no newer one did."""
     attempt = job.current_attempt
@@ -144,9 +147,7 @@ def tells_instance(job: Job, event: TaskSeen) -> bool:
     attempt = job.attempt
     if attempt is None or attempt.instance_id is not None or event.node is None:
         return False
-    if event.observation.rank_count != len(attempt.placement.ranks):
-        return False
-    return bool(event.node.instance_id) and attempt.task_id == event.observation.task_id
+    return _is_whole(attempt, event.observation) and bool(event.node.instance_id) and attempt.task_id == event.observation.task_id
 
 
 def may_be_given_up(job: Job, event: TaskGivenUp) -> bool:

@@ -1,8 +1,8 @@
 """Groups: the machines of one request to EC2 for several instances at once, all or none.
 
-Each instance is a machine of its own, with a life, claims and charges as any other. The first one of the group, place 0,
-is the one that EC2 is asked for; all instances have its ID as their tag, as EC2 Fleet gives all instances of a fleet the
-same tags ("CreateFleet", Amazon EC2 API Reference). The instances are dealt out by the order of their IDs, so that
+Each instance is a machine of its own, with a life, claims and charges as any other. The first one of the group, place
+0, is the one that EC2 is asked for; all instances have its ID as their tag, as EC2 Fleet gives all instances of a fleet
+the same tags ("CreateFleet", Amazon EC2 API Reference). The instances are dealt out by the order of their IDs, so that
 whoever does it does it alike.
 """
 
@@ -68,7 +68,7 @@ def events_of_member(request: FleetRequest, answer: FleetAnswer) -> tuple[Machin
 def answer_of_found(found: Sequence[InstanceObservation], size: int, *, is_certain: bool) -> InstanceLaunched | None:
     """Return the answer that the instances with the tag of a group amount to; None if that is not known yet.
 
-    What EC2 describes is eventually consistent: a part of the instances is the whole answer only once no other can come.
+    What EC2 describes is eventually consistent: a part of the instances is the whole answer once no other can come.
     """
     known = [each for each in found if each.offering is not None]
     living = [each for each in known if each.state.is_alive]

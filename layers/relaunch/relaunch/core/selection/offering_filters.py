@@ -84,6 +84,7 @@ class OfferingCriteria:
     now: datetime
     limits: SelectionLimits
     work: WorkAhead | None
+    nodes: int = 1
 
 
 def derive_criteria(
@@ -109,6 +110,7 @@ def derive_criteria(
         now=now,
         limits=limits,
         work=None if work is None else replace(work, left=left),
+        nodes=definition.nodes,
     )
 
 
@@ -152,6 +154,20 @@ def check_network_mode(criteria: OfferingCriteria, offering: Offering) -> Reject
     return None
 
 
+def check_nodes(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
+    """Reject what several nodes cannot have all or none of: only machines of our own are requested together.
+
+    EC2 Fleet fills a reservation in parts ("CreateFleet", EC2 API Reference: it has no least capacity for those).
+    """
+    if criteria.nodes == 1:
+        return None
+    if not offering.is_own_machine:
+        return Rejection(f"a job of {criteria.nodes} nodes runs on machines that Relaunch starts itself")
+    if offering.purchase is PurchaseOption.RESERVED:
+        return Rejection(f"EC2 fills a reservation in parts, and a job of {criteria.nodes} nodes needs all or none")
+    return None
+
+
 def check_disk(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
     """Reject offerings whose disk is known to be smaller than required."""
     if offering.disk_gib is None or offering.disk_gib >= criteria.disk_gib:
@@ -179,18 +195,23 @@ def check_quota(criteria: OfferingCriteria, offering: Offering) -> Rejection | N
     usage = criteria.limits.quotas.get(quota.code) if quota else None
     if quota is None or usage is None:
         return None
-    vcpus = offering.instance_type.vcpus
+    vcpus = offering.instance_type.vcpus * criteria.nodes
+    has = f"it has {vcpus} vCPU" if criteria.nodes == 1 else f"{criteria.nodes} of it have {vcpus} vCPU"
     if vcpus > usage.vcpus:
-        reason = f"it has {vcpus} vCPU and the account's quota is {usage.vcpus:g}: ask AWS for more of {quota}"
+        reason = f"{has} and the account's quota is {usage.vcpus:g}: ask AWS for more of {quota}"
         return Rejection(reason, 1 - usage.vcpus / vcpus)
-    if vcpus + usage.used_vcpus <= usage.vcpus or not fills_instance(criteria.required, offering.instance_type):
+    if vcpus + usage.used_vcpus <= usage.vcpus or not _fills(criteria, offering.instance_type):
         return None
     reason = (
-        f"it has {vcpus} vCPU and other jobs use {usage.used_vcpus:g} of the quota's {usage.vcpus:g}: "
+        f"{has} and other jobs use {usage.used_vcpus:g} of the quota's {usage.vcpus:g}: "
         f"wait for them, or ask AWS for more of {quota}"
     )
     retry_at = criteria.now + _QUOTA_POLL_INTERVAL
     return Rejection(reason, 1 - (usage.vcpus - usage.used_vcpus) / vcpus, is_permanent=False, retry_at=retry_at)
+
+
+def _fills(criteria: OfferingCriteria, machine: InstanceType) -> bool:
+    return criteria.nodes > 1 or fills_instance(criteria.required, machine)
 
 
 def check_managed(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
@@ -354,6 +375,7 @@ def check_capacity_memory(criteria: OfferingCriteria, offering: Offering) -> Rej
 # Their result is the same for all offerings of a group (OfferingGroup).
 GROUP_FILTERS: tuple[tuple[str, OfferingFilter], ...] = (
     ("network-mode", check_network_mode),
+    ("nodes", check_nodes),
     ("managed-instances", check_managed),
     ("disk", check_disk),
     ("purchase", check_purchase),

@@ -149,7 +149,19 @@ def _listed_devices(containers: Iterable[ContainerRequirement]) -> int:
 
 def container_problem(definition: JobDefinition, revision: Revision) -> str | None:
     """Return what is wrong with a revision; None if Relaunch and ECS can launch it and the main container is known."""
-    return _refusal(revision) or _naming_problem(definition, revision) or _conflict(definition, revision)
+    of_nodes = _nodes_problem(definition, revision)
+    return _refusal(revision) or of_nodes or _naming_problem(definition, revision) or _conflict(definition, revision)
+
+
+def _nodes_problem(definition: JobDefinition, revision: Revision) -> str:
+    """Return why the ranks of a job could not find each other: in other modes rank 0 has no address of its machine."""
+    if definition.nodes == 1 or revision.network_mode == "host":
+        return ""
+    return (
+        f"{revision.family}:{revision.revision}: the {definition.nodes} nodes of a job meet at the address of a machine, "
+        f"and its network mode is {revision.network_mode or 'bridge'}: set networkMode to host, which the stack allows "
+        "with its parameter HostAccess"
+    )
 
 
 def _refusal(revision: Revision) -> str:
