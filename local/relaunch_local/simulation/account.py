@@ -325,7 +325,7 @@ class SimulatedAccount(CheckedWrites):
         target = self.per_container(lambda: EcsTarget(ecs, CLUSTER, rate_limiter=self.rate_limiter()))
         ports: dict[str, Any] = {
             "targets": make_targets(target, self.cluster, self.calls, sts, self.scenario, self.invariants),
-            "revisions": self.per_container(lambda: EcsRevisions(ecs, clock)),
+            "revisions": self.per_container(lambda: EcsRevisions(ecs, clock, has_host_access=self.scenario.has_gangs)),
             "offerings": own_and_provided(self.scenario, ec2, clock, self.trace, self.snapshots.store),
             "fleet": Ec2Fleet(fleet, single_send, STACK),
             "hosts": Ec2Hosts(ec2),

@@ -136,6 +136,11 @@ class Scenario:
         return (*self.definitions, self.cluster.definition) if self.cluster is not None else self.definitions
 
     @property
+    def has_gangs(self) -> bool:
+        """Return whether there are jobs of several nodes, whose tasks have the network of their machines."""
+        return any(each.nodes > 1 for each in self.definitions)
+
+    @property
     def role_parameters(self) -> Mapping[str, str]:
         """Return the template's parameters that say what the roles of functions allow."""
         families = sorted({each.task_definition for each in self.definitions})
@@ -227,6 +232,8 @@ def _task_definition(family: str, image: str, members: Mapping[str, Any], *, has
     }
     roles = {name: f"arn:aws:iam::{ACCOUNT}:role/relaunch/{name}" for name in ("taskRoleArn", "executionRoleArn")}
     own = {"placementConstraints": members.get("placementConstraints", [])}
+    if "networkMode" in members:
+        own["networkMode"] = members["networkMode"]
     sidecar = {
         "name": SIDECAR,
         "image": container["image"],

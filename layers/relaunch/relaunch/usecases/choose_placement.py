@@ -26,6 +26,7 @@ from relaunch.core.lifecycle.moves import may_move
 from relaunch.core.lifecycle.restart_policy import is_to_be_judged
 from relaunch.core.lifecycle.spot_pools import retried_sooner
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
+from relaunch.core.machines.limits import nodes_problem
 from relaunch.core.machines.machine import Consequence, Machine
 from relaunch.core.offerings.capacity_memory import refused_placements, with_job_failures
 from relaunch.core.offerings.offering import Offering
@@ -151,6 +152,7 @@ def _find_problem(job: Job, deps: LaunchDependencies) -> str:
     """Return why the job can never be launched by this stack, empty if it may be."""
     name = job.definition.target
     problem = deps.targets.problem(name) or "; ".join(map(str, find_problems(job.definition)))
+    problem = problem or nodes_problem(job.definition.nodes, deps.limits.machines)
     if problem:
         return problem
     if name.capabilities.takes_task_definition:

@@ -22,11 +22,12 @@ from relaunch.core.jobs.cost import CostEntry, cost_so_far
 from relaunch.core.jobs.job import Job
 from relaunch.core.machines.charges import DayCost
 from relaunch.core.machines.machine import Claim, Machine
-from relaunch.core.machines.settings import JOB_TAG, MACHINE_TAG, MachineSettings
+from relaunch.core.machines.settings import JOB_TAG, MachineSettings
 from relaunch_local.ecs import Clock, Purchase, SpotPrice
 from relaunch_local.ecs.engine.model import BillLine, Instance, StateReason
 from relaunch_local.ecs.rules.bill import Bill, Life, Part, Prices, Reservation, Volume, bill_of
 from relaunch_local.simulation.checks.facts import AccountFacts
+from relaunch_local.simulation.checks.members import machine_of
 
 _HOUR = timedelta(hours=1)
 _LEAST = timedelta(seconds=60)
@@ -143,7 +144,7 @@ class Costs:
 
     def _bounds_of(self, host: Instance, until: datetime | None = None) -> Iterator[tuple[str, _Bounds]]:
         """Yield what each job may pay of an instance, in all or until a time."""
-        machine = self._machines.get(host.tags.get(MACHINE_TAG, ""))
+        machine = self._machines.get(machine_of(host, self._machines))
         if machine is None:
             return
         bill = self._bill_of(host)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from relaunch.core.jobs.job import Job, claimed_machines
 from relaunch.core.machines.decision import MachineTotals, micro_usd
+from relaunch.core.machines.groups import member_ids
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import Machine, MachineState, RememberFailures, TerminateInstance
 from relaunch.core.machines.settings import JOB_TAG, MACHINE_TAG
@@ -17,6 +18,7 @@ from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.checks.claims import Claims, SeesMachines
 from relaunch_local.simulation.checks.constraints import find_violated
 from relaunch_local.simulation.checks.facts import AccountFacts
+from relaunch_local.simulation.checks.members import instances_of, machine_of
 from relaunch_local.simulation.checks.readiness import CLOCK_SKEW, Readiness, is_ready
 
 UNNEEDED_GRACE = timedelta(minutes=45)
@@ -153,7 +155,7 @@ class MachineInvariants:
 
     def _machine_of(self, instance_id: str) -> Machine | None:
         host = self.hosts.get(instance_id)
-        machine_id = host.tags.get(MACHINE_TAG, "") if host else ""
+        machine_id = machine_of(host, self.machines) if host else ""
         return self._store.load_machine(machine_id) if machine_id else None
 
     def _check_state(self, before: Machine | None, machine: Machine) -> None:
@@ -214,7 +216,7 @@ class MachineInvariants:
         return is_late or is_threatened or self._facts.failed_to_start_on(host.instance_id)
 
     def _instances_of(self, machine_id: str) -> list[Instance]:
-        return [each for each in self.hosts.values() if each.tags.get(MACHINE_TAG) == machine_id]
+        return instances_of(self.machines[machine_id], self.hosts.values(), self.machines)
 
     def _check_effects(self, before: Machine | None, machine: Machine) -> None:
         for effect in machine.pending:
@@ -262,6 +264,8 @@ class MachineInvariants:
         return is_late or host.state_reason in (StateReason.LAUNCH_ERROR, StateReason.INSTANCE_INITIATED)
 
     def _check_totals(self, before: Machine | None, machine: Machine) -> None:
+        if not all(each in self.machines for each in member_ids(machine.machine_id, machine.request.size)):
+            return  # the others of its group are saved with it
         living = [each for each in self.machines.values() if each.state is not MachineState.GONE]
         expected = MachineTotals(len(living), sum(micro_usd(each.usd_per_hour) for each in living))
         totals = self._store.load_totals()
@@ -309,8 +313,9 @@ class MachineInvariants:
         self.bills[instance_id] = self._simulator.instances.bill[-1]
         self._needed_at[instance_id] = self._accounted_at[instance_id] = self._clock.now()
         machine_id = host.tags.get(MACHINE_TAG, "")
-        every = self._instances_of(machine_id)
-        self._check("one machine has one instance", len(every) == 1, f"{machine_id}: {len(every)}")
+        every = [each for each in self.hosts.values() if each.tags.get(MACHINE_TAG) == machine_id]
+        size = self.machines[machine_id].request.size if machine_id in self.machines else 1
+        self._check("one machine has one instance", len(every) <= size, f"{machine_id}: {len(every)}")
         self._check_count(machine_id)
         job = self._jobs.get(host.tags.get(JOB_TAG, ""))
         violated = find_violated(self._simulator, job.definition.task_definition, host) if job else ""
@@ -375,12 +380,14 @@ class MachineInvariants:
         if attempt is None or str(attempt.number) != number.partition(".")[0]:
             return
         host = next((each for each in self.hosts.values() if each.arn == node), None)
-        wanted = attempt.placement.machine_id
+        ranks = attempt.placement.ranks
+        wanted = ", ".join(filter(None, (each.machine_id for each in ranks)))
         if host is None and not wanted:
             return
-        found = host.tags.get(MACHINE_TAG) if host else "an instance of a capacity provider"
+        found = machine_of(host, self.machines) if host else "an instance of a capacity provider"
         message = f"{started_by}: {task_arn[-6:]} is on {found}, not on {wanted or 'one of a capacity provider'}"
-        self._check("a task runs on the machine it was placed for", found == wanted, message)
+        is_its = any(each.machine_id == found and each.task_id in {"", task_arn} for each in ranks)
+        self._check("a task runs on the machine it was placed for", is_its, message)
 
 
 def _type_of(machine: Machine) -> str:

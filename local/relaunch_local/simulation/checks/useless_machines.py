@@ -8,13 +8,13 @@ that it had not cannot be counted by whoever was told so; only a sweep finds it,
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from relaunch.core.jobs.job import Job
-from relaunch.core.machines.settings import JOB_TAG, MACHINE_TAG
+from relaunch.core.machines.settings import GROUP_TAG, JOB_TAG, MACHINE_TAG
 from relaunch_local.ecs import Clock, Event
 from relaunch_local.ecs.engine.model import BillLine, Instance, StateReason
 from relaunch_local.simulation.checks.family_pauses import FamilyPauses
@@ -178,7 +178,7 @@ class UselessMachines:
         """Check a run in which nothing happens any more; return what it paid for nothing."""
         useless = [each for each in self._in_order() if self._is_useless(each)]
         by_job: dict[str, list[datetime]] = defaultdict(list)
-        for host in useless:
+        for host in _one_of_each_group(useless):
             by_job[host.tags[JOB_TAG]].append(host.launched_at)
         per_job = self._check_each("a job has few machines in a day that run no task", by_job, MOST_PER_JOB)
         by_cause = {**self._by_cause({each.instance_id for each in useless}), **self._by_start()}
@@ -201,7 +201,7 @@ class UselessMachines:
         """
         runs: dict[str, list[datetime]] = defaultdict(list)
         longest: dict[str, list[datetime]] = {}
-        for host in self._in_order():
+        for host in _one_of_each_group(self._in_order()):
             is_useless = host.instance_id in useless
             for cause in self._causes(host):
                 if is_useless:
@@ -214,7 +214,7 @@ class UselessMachines:
     def _by_start(self) -> Mapping[str, list[datetime]]:
         """Return the launches of machines that took tasks of which none was allowed to start, by family."""
         found: dict[str, list[datetime]] = defaultdict(list)
-        for host in self._in_order():
+        for host in _one_of_each_group(self._in_order()):
             if self._is_start_refused(host):
                 found[f"starts refused {self._starts_refused[host.arn]}"].append(host.launched_at)
         return found
@@ -269,3 +269,13 @@ def _family_of(task_definition: str) -> str:
 
 def _pool_of(host: Instance) -> tuple[str, str, str | None]:
     return host.instance_type, option_of(host), host.zone
+
+
+def _one_of_each_group(hosts: Iterable[Instance]) -> Iterator[Instance]:
+    """Yield the instances; of those that were launched together the first, for they are one purchase."""
+    seen = set()
+    for host in hosts:
+        group = host.tags.get(GROUP_TAG, host.instance_id)
+        if group not in seen:
+            seen.add(group)
+            yield host

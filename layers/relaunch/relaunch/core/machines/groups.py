@@ -20,6 +20,7 @@ from relaunch.core.machines.events import (
     RefusalKind,
 )
 from relaunch.core.machines.machine import FleetRequest
+from relaunch.core.machines.settings import GROUP_TAG, MACHINE_TAG
 
 _SEPARATOR = "-n"
 PARTIAL = "PartialFleet"
@@ -44,7 +45,10 @@ def member_ids(machine_id: str, size: int) -> tuple[str, ...]:
 
 def requests_of_members(request: FleetRequest, size: int) -> tuple[FleetRequest, ...]:
     """Return the request of each machine of a group: all are the same one request to EC2."""
-    return tuple(replace(request, size=size, place=place) for place in range(size))
+    if size == 1:
+        return (request,)
+    tags = {**request.tags, GROUP_TAG: request.tags[MACHINE_TAG]}
+    return tuple(replace(request, size=size, place=place, tags=tags) for place in range(size))
 
 
 def events_of_member(request: FleetRequest, answer: FleetAnswer) -> tuple[MachineEvent, ...]:

@@ -67,6 +67,17 @@ class MachineLimits:
         )
 
 
+def nodes_problem(nodes: int, limits: MachineLimits) -> str:
+    """Return why a job of so many nodes never has all its machines within the limits of the stack; empty if it may."""
+    most = limits.totals(is_handover=False).machines
+    if nodes == 1 or not limits.max_machines or nodes <= most:
+        return ""
+    return (
+        f"a job of {nodes} nodes needs as many machines at once, and the stack has at most {most} besides those that it "
+        f"keeps for interrupted jobs: raise its parameter MaxMachines, which is {limits.max_machines}"
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class TotalsChange:
     """What decisions of one transaction change the counters by, and the limits that must hold then; 0 is none."""

@@ -59,6 +59,8 @@ STACK_TAG = "relaunch:stack"
 MACHINE_TAG = "relaunch:machine"
 """The ID of the machine, to find its instance after an unknown outcome."""
 
+GROUP_TAG = "relaunch:group"
+"""The tag of machines that were requested together: the ID of the first one."""
 JOB_TAG = "relaunch:job"
 """The ID of the job that requested the machine; other jobs may use it later."""
 
