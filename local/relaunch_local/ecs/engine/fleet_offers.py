@@ -24,7 +24,7 @@ class Offer:
     template: LaunchTemplateVersion
     place: Place
     market: str = ""
-    """What `ec2:InstanceMarketType` says of it: empty for its purchase option, or `capacity-block`."""
+    """Its `ec2:InstanceMarketType`: empty for its purchase option, or `capacity-block`."""
 
     @property
     def image_parameter(self) -> str:

@@ -6,12 +6,12 @@ from relaunch_local.ecs.engine.addresses import PrivateAddresses, private_dns_na
 
 def test_an_address_is_anothers_once_it_is_released() -> None:
     addresses = PrivateAddresses()
-    first, second, other = addresses.take("subnet-a"), addresses.take("subnet-a"), addresses.take("subnet-b")
+    taken = [addresses.take(subnet) for subnet in ("subnet-a", "subnet-a", "subnet-b")]
 
-    addresses.release("subnet-a", first)
+    addresses.release("subnet-a", "10.0.0.4")
 
-    assert (first, second, other) == ("10.0.0.4", "10.0.0.5", "10.1.0.4")
-    assert [addresses.take("subnet-a") for _ in range(2)] == [first, "10.0.0.6"]
+    assert taken == ["10.0.0.4", "10.0.0.5", "10.1.0.4"]
+    assert [addresses.take("subnet-a") for _ in range(2)] == ["10.0.0.4", "10.0.0.6"]
 
 
 def test_names_have_the_region_but_in_the_first_one() -> None:

@@ -9,7 +9,8 @@ from fakes.fleet_region import FleetRegion, override
 from relaunch_local.ecs import FleetFault, HostPlan, Purchase
 from relaunch_local.ecs.engine.reservations import CapacityReservation
 
-A, B = override(AvailabilityZone="us-east-1a"), override(subnet="subnet-b", AvailabilityZone="us-east-1b")
+A = override(AvailabilityZone="us-east-1a")
+B = override(subnet="subnet-b", AvailabilityZone="us-east-1b")
 DRY = "InsufficientInstanceCapacity"
 BLOCK = "cr-0b10c0b10c0b10c00"
 SPOT = "SpotOptions"
