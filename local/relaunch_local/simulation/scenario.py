@@ -177,6 +177,7 @@ def provision(simulator: EcsSimulator, scenario: Scenario) -> None:
         simulator.add_capacity_provider(provider.name, group, cluster=CLUSTER)
         limit = scenario.capacity[provider.name]
         simulator.set_capacity(provider.instance_type, purchase, limit)
+    simulator.instances.capacity.update(scenario.machines.stock)
     simulator.scheduler.provisioning_quota = scenario.provisioning_quota
     # Their revisions were created before the run, one after the other.
     simulator.set_timing(replace(scenario.timing, revision_creation=0.0))

@@ -142,8 +142,8 @@ class Fleets:
     ) -> list[tuple[Offer, Room]]:
         """Return what is launched in each offer that is tried, and the error codes of the others.
 
-        If the minimum is not reached nothing is, and each override has its error: EC2 does not document those that it did
-        not try, here it is UnfulfillableCapacity.
+        If the minimum is not reached nothing is, and each override has its error. That of an override which was not
+        tried is not documented: here it is UnfulfillableCapacity.
         """
         target = fleet.target
         rooms: list[tuple[Offer, Room]] = []
