@@ -9,6 +9,8 @@ from datetime import datetime, timedelta
 from relaunch_local.ecs import Clock, ProcessSpec
 from relaunch_local.ecs.clock import Timer
 from relaunch_local.ecs.processes.port import SIGKILL_EXIT, ProcessHandle
+from relaunch_local.simulation.aws.gangs import Gangs
+from relaunch_local.simulation.aws.rank_environment import is_of_gang
 from relaunch_local.simulation.aws.recipes import (
     OUT_OF_MEMORY,
     SIDECAR,
@@ -234,11 +236,30 @@ class Trainings:
     running: dict[str, _Training] = field(default_factory=dict)
     on_stalled: Callable[[ProcessSpec], None] = lambda _spec: None
     """Called when a training starts that is to gain no step from some point on."""
+    check: Callable[[str, bool, str], None] = lambda _name, _holds, _message: None
+    """Called with what must hold of the ranks of a gang, whether it does, and about which rank."""
+    gangs: Gangs = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Let ranks of gangs write to the same objects and logs."""
+        self.gangs = Gangs(
+            self.clock,
+            self.chance,
+            self.objects,
+            self.recipes,
+            self.logs,
+            self.check,
+            self.on_kill,
+            lambda spec: self.machine_fault_of(spec),  # noqa: PLW0108 - it is set later
+        )
 
     def start(self, spec: ProcessSpec) -> ProcessHandle:
         """Start a training from the checkpoint that the environment names, or from the beginning; or a sidecar."""
         if spec.container == SIDECAR:
             return self._start_sidecar(spec)
+        if is_of_gang(spec.environment):
+            self.on_start(spec)
+            return self.gangs.start(spec)
         job_id = spec.environment.get("RELAUNCH_JOB_ID", "")
         attempt = int(spec.environment.get("RELAUNCH_ATTEMPT", "0"))
         recipe = self.recipes[spec.environment["RECIPE"]]
@@ -285,7 +306,9 @@ class Trainings:
     def exit_now(self, task_arn: str) -> bool:
         """Finish a training now, for races; return False if it is not running."""
         training = self.running.get(task_arn)
-        if training is None or training.fails_at is not None:
+        if training is None:
+            return self.gangs.exit_now(task_arn)
+        if training.fails_at is not None:
             return False
         training.exit(0, "finished")
         return True
@@ -294,15 +317,19 @@ class Trainings:
         """Return how long a training would still run; 0 if it is not running."""
         training = self.running.get(task_arn)
         if training is None:
-            return 0.0
+            return self.gangs.seconds_left(task_arn)
         return min(training.recipe.work_seconds, training.fails_at or training.recipe.work_seconds) - training.done
 
     def warn(self, task_arn: str) -> bool:
         """Put an interruption notice into a training's metadata; return False if it does not poll it."""
         training = self.running.get(task_arn)
-        if training is None or not training.recipe.leaves_on_warning:
+        if training is None:
+            if not self.gangs.warn(task_arn):
+                return False
+        elif not training.recipe.leaves_on_warning:
             return False
-        training.leave()
+        else:
+            training.leave()
         self.chance.note_organic("training-left-by-itself")
         return True
 
@@ -311,6 +338,7 @@ class Trainings:
         training = self.running.get(task_arn)
         if training is not None and training.timer is not None:
             training.timer.cancel()
+        self.gangs.freeze(task_arn)
 
     def note_end(self, training: _Training, ending: str) -> None:
         """Record how a program ended."""
