@@ -16,7 +16,7 @@ QUIET = ("fleet-call-refused", "fleet-launch-refused", "fleet-answer-empty", "fl
 
 
 class Watcher:
-    """Lists what it is told."""
+    """Lists its calls."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, ...]] = []
