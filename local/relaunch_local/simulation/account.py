@@ -120,14 +120,9 @@ class SimulatedAccount(CheckedWrites):
         self.calls = self.calls_type(self.runtime, self.chance, self.outages.fault_of)
         self._make_checks()
         self.trainings = Trainings(
-            self.clock,
-            self.chance,
-            self.objects,
-            self.scenario.recipes,
-            self.invariants.container_started,
-            self._killed,
-            self.scenario.sidecars,
-        )
+            self.clock, self.chance, self.objects, self.scenario.recipes, self.invariants.container_started,
+            self._killed, self.scenario.sidecars, check=self.invariants.check,
+        )  # fmt: skip
         self.simulator = self._make_simulator(seed)
         has_topics = self.scenario.other_triggers is not None
         self.stack = read_stack(takes_topics=has_topics, sends_notices=self.scenario.notices is not None)

@@ -20,8 +20,8 @@ from relaunch_local.ecs import (
     Timing,
 )
 from relaunch_local.simulation.aws.outages import Outage
+from relaunch_local.simulation.aws.recipes import SIDECAR, Recipe, Sidecar
 from relaunch_local.simulation.aws.template import ACCOUNT, CLUSTER, REGION
-from relaunch_local.simulation.aws.trainings import SIDECAR, Recipe, Sidecar
 from relaunch_local.simulation.definition_scenario import MAIN_MEMORY
 from relaunch_local.simulation.instance_types import ON_DEMAND_USD_PER_HOUR, USD_PER_HOUR
 from relaunch_local.simulation.machine_scenario import MachineScenario

@@ -155,7 +155,9 @@ class Invariants:
         if is_new:
             undenied = self._undenied(job_id)
             others = ", ".join(sorted(each[-6:] for each in undenied))
-            self.check("never two live tasks of one job", len(undenied) <= 1, f"{job_id}: {others}")
+            # The ranks of a gang have one placement, and are no more than it has nodes.
+            placements = {placement_of(self.tasks[job_id][each]) for each in undenied}
+            self.check("never two live tasks of one job", len(placements) <= 1, f"{job_id}: {others}")
             self._slots.check_task(job_id, self.jobs.get(job_id))
             self.groups.check_task(self.jobs.get(job_id))
 
@@ -397,3 +399,10 @@ class Invariants:
             job, attempt.task_id, self.tasks[job.job_id].get(attempt.task_id, {}), attempt.stop
         )
         self.check("a stop has one reason", is_first, f"{job.job_id}: {attempt.task_id[-6:]} stopped twice")
+
+
+def placement_of(task: Mapping[str, Any]) -> str:
+    """Return what the tasks of one placement have in common: the group of a gang, or the ARN of the only one."""
+    overrides = task.get("overrides", {}).get("containerOverrides", ())
+    given = {each["name"]: each["value"] for container in overrides for each in container.get("environment", ())}
+    return str(given.get("RELAUNCH_GROUP", task["taskArn"]))

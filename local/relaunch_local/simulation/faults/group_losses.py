@@ -41,7 +41,8 @@ class GroupLosses(FaultInjector):
             super()._later()
 
     def _weighted_faults(self) -> Mapping[str, tuple[int, Callable[[], str]]]:
-        return {LOST: (1, self._lose), WARNED: (1, self._warn_two), RECLAIMED: (1, self._reclaim)}
+        every = {LOST: self._lose, WARNED: self._warn_two, RECLAIMED: self._reclaim}
+        return {kind: (1, inject) for kind, inject in every.items() if self._share_of(kind)}
 
     def _share_of(self, kind: str) -> float:
         return self._account.scenario.machines.group_faults.get(kind, 0.0)

@@ -19,7 +19,12 @@ class Groups:
     """An account with machines that a fleet launched together, without jobs, in which one kind of loss happens."""
 
     def __init__(self, kind: str, machines: int = 8, market: str = "spot", seed: int = 1) -> None:
-        own = MachineScenario(types=("g5.xlarge",), zones=("us-east-1a",), group_faults={kind: 2.0} if kind else {})
+        own = MachineScenario(
+            types=("g5.xlarge",),
+            zones=("us-east-1a",),
+            has_watchdog=False,
+            group_faults={kind: 2.0} if kind else {},
+        )
         scenario = replace(Story("groups", events=()).scenario(), machines=own, intensity=1.0)
         self.account = SimulatedAccount(seed, Options(scenario=scenario))
         self.simulator = self.account.simulator
@@ -73,7 +78,7 @@ def test_machines_of_a_group_are_lost_in_the_same_second() -> None:
     groups.wait(299)
     assert groups.living == 8
 
-    groups.wait(1_501)
+    groups.wait(3_301)
 
     ended = {each.ended_at for each in groups.simulator.instances.by_id.values() if not each.is_alive}
     assert groups.account.chance.happened[LOST] >= 1
@@ -81,12 +86,10 @@ def test_machines_of_a_group_are_lost_in_the_same_second() -> None:
     assert groups.living < 8
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_two_machines_are_warned_within_a_minute(seed: int) -> None:
     groups = Groups(WARNED, seed=seed)
-    while not groups.account.chance.happened[WARNED]:
-        groups.wait(60)
-    groups.wait(60)
+    groups.wait(3_600)
 
     (first, one), (second, other) = groups.events[:2]
     assert one != other
@@ -95,9 +98,9 @@ def test_two_machines_are_warned_within_a_minute(seed: int) -> None:
 
 def test_the_second_warning_may_come_in_the_same_second() -> None:
     spans = set()
-    for seed in range(12):
+    for seed in range(8):
         groups = Groups(WARNED, seed=seed)
-        groups.wait(1_860)
+        groups.wait(3_600)
         (first, _), (second, _) = groups.events[:2]
         spans.add((second - first).total_seconds() > 0)
 
@@ -126,7 +129,7 @@ def test_nothing_is_lost_where_no_scenario_switches_it_on() -> None:
 
 def test_a_reclaimed_group_is_warned_in_one_second() -> None:
     groups = Groups(RECLAIMED, seed=3)
-    groups.wait(1_800)
+    groups.wait(3_600)
 
     assert groups.account.chance.happened[RECLAIMED] >= 1
     assert len({at for at, _ in groups.events}) == groups.account.chance.happened[RECLAIMED]
