@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchasePolicy
+from relaunch.core.offerings.instance_types import AmiKind
 from relaunch_local.simulation.aws.group_faults import GROUP_FAULTS
 from relaunch_local.simulation.aws.rank_environment import SHUTDOWN_VARIABLE
 from relaunch_local.simulation.aws.recipes import GangRecipe, Recipe
 from relaunch_local.simulation.chance import Chance
+from relaunch_local.simulation.definition_scenario import is_constrained
 from relaunch_local.simulation.machine_scenario import MachineScenario, draw_any_machines
 from relaunch_local.simulation.scenario import CHECKPOINTS, INSTANCE_TYPES, ZONES, Scenario
 
@@ -57,6 +59,8 @@ def with_group_faults(machines: MachineScenario) -> MachineScenario:
 
 def with_gang(chance: Chance, scenario: Scenario) -> Scenario:
     """Let the jobs of one definition have several nodes, on machines of our own, of which EC2 may have a part only."""
+    if scenario.machines.ami is AmiKind.NEURON or is_constrained(chance.seed):
+        return scenario
     dice = chance.stream("scenario/gang")
     machines = draw_any_machines(dice, INSTANCE_TYPES, ZONES)
     chosen = dice.choice(scenario.definitions)

@@ -187,6 +187,8 @@ class Verdict:
         self._check_failed_tasks(job, early)
 
     def _check_failed_tasks(self, job: Job, early: Sequence[str]) -> None:
+        if job.definition.nodes > 1:
+            return  # which of its ranks met a fault is not what its others show
         failed = self._account.failed_tasks
         tasks = self._invariants.tasks[job.job_id]
         is_stopped = bool(tasks.keys() & self._rare_faults.stopped_by_others)
@@ -221,7 +223,8 @@ class Verdict:
             # Nor did the job hear of one that ECS hid for longer than it documents, and that outlived it.
             is_later = stopped_at is not None and job.ended_at is not None and job.ended_at <= stopped_at
             is_unknown = is_unknown or (arn in self._invariants.hidden and is_later)
-            is_recorded = arn in stops or arn in self._invariants.orphans or is_unknown
+            known = stops.keys() | self._invariants.orphans.keys()
+            is_recorded = not known.isdisjoint(self._invariants.peers(job.job_id, arn)) or is_unknown
             self._check("every stop is accounted for", is_recorded, f"{job.job_id}: {arn[-6:]} has no reason")
         for arn, stop in stops.items():
             wrong = self._wrong_reason(job, arn, stop)
@@ -231,6 +234,11 @@ class Verdict:
         self._check("failures are those of the stops", failures == job.totals.failures, f"{job.job_id}: {failures}")
 
     def _wrong_reason(self, job: Job, arn: str, stop: Stop) -> str:
+        """Return why a stop is not what happened to any of the tasks that stopped together; empty if it is."""
+        wrong = [self._wrong_reason_of(job, each, stop) for each in self._invariants.peers(job.job_id, arn)]
+        return "" if "" in wrong else wrong[0]
+
+    def _wrong_reason_of(self, job: Job, arn: str, stop: Stop) -> str:
         task = self._invariants.tasks[job.job_id].get(arn, {})
         facts = StopFacts(
             ending=self._account.trainings.logs[job.job_id].endings.get(arn, "never started"),
@@ -262,7 +270,7 @@ class Verdict:
             self._check_price(job, attempt)
             self._check_reserved(arn, attempt)
             price = attempt_price(attempt).usd_per_hour
-            seconds = run_seconds(self._invariants.tasks[job.job_id].get(arn, {}))
+            seconds = run_seconds(self._whole(job, arn))
             ran = ran + seconds
             bill = bill + seconds / 3600 * price
             left_open = TIMESTAMP_PRECISION.total_seconds()
@@ -280,6 +288,15 @@ class Verdict:
         self._check(
             "the record's cost is the bill", is_right, f"{job.job_id}: {job.totals.cost_usd:.6f}, billed {bill:.6f}"
         )
+
+    def _whole(self, job: Job, arn: str) -> Mapping[str, object]:
+        """Return a task; of several that were launched together from when all ran until all had stopped."""
+        tasks = self._invariants.tasks[job.job_id]
+        peers = [tasks[each] for each in self._invariants.peers(job.job_id, arn) if each in tasks]
+        if len(peers) < 2:
+            return tasks.get(arn, {})
+        names = [name for name in ("startedAt", "stoppedAt") if all(name in each for each in peers)]
+        return {name: max(str(each[name]) for each in peers) for name in names}
 
     def _ended_at(self, job: Job, arn: str) -> datetime:
         task = self._invariants.tasks[job.job_id].get(arn, {})

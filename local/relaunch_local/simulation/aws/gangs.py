@@ -251,6 +251,9 @@ class Gang:
 
     def _finish(self) -> None:
         self.state = "ending"
+        if self.timer is not None:
+            # It may finish before its next checkpoint, for a race.
+            self.timer.cancel()
         early = self.recipe.gang.early_rank
         log = self.gangs.logs[self.environment.job_id]
         if early is None or early not in self.ranks:

@@ -167,7 +167,9 @@ class Invariants:
         job = self.jobs.get(str(detail.get("startedBy", "")).rpartition("/")[0])
         attempt = job.attempt if job and not job.state.is_final and arn not in self.denied else None
         if attempt is not None and attempt.task_id == arn and not (attempt.stop or attempt.placement.is_lost):
-            is_known = attempt.task_version >= detail["version"]
+            # What is told of a rank before all are placed is found out by the look after that.
+            is_early = bool(attempt.placement.followers) and not attempt.task_version
+            is_known = is_early or attempt.task_version >= detail["version"]
             self.check("what ECS told is known", is_known, f"{arn[-6:]} {detail['lastStatus']}")
 
     def container_started(self, spec: ProcessSpec) -> None:
@@ -257,6 +259,14 @@ class Invariants:
                 is_kept = attempt is not None and attempt.task_id == task_arn
                 self.check("what was hidden is stopped or kept once it is shown", is_kept, f"{job_id}: {task_arn[-6:]}")
 
+    def peers(self, job_id: str, task_arn: str) -> tuple[str, ...]:
+        """Return the tasks that were launched with a task, itself included."""
+        tasks = self.tasks[job_id]
+        if task_arn not in tasks:
+            return (task_arn,)
+        placement = placement_of(tasks[task_arn])
+        return tuple(arn for arn, each in tasks.items() if placement_of(each) == placement)
+
     def shown_at(self, task_arn: str) -> datetime | None:
         """Return when ECS showed a task again that it hid, None for any other."""
         return self._facts.shown_at(task_arn)
@@ -318,7 +328,8 @@ class Invariants:
             return
         if attempt is not None and attempt.warned_at is not None:
             instance_id = self._facts.host_of(attempt.task_id or "") or attempt.instance_id or ""
-            is_given = self._facts.gave_notice(instance_id, attempt.warned_at)
+            others = (each.instance_id for each in attempt.placement.followers)
+            is_given = any(self._facts.gave_notice(each, attempt.warned_at) for each in (instance_id, *others))
             is_given = is_given or self._facts.has_unconfirmed_stop(instance_id)
             self.check("a warning that is recorded was given", is_given, f"{job.job_id}: {attempt.warned_at}")
         if attempt is None or job.pending or job.state not in (JobState.LAUNCHING, JobState.RUNNING):
@@ -390,7 +401,9 @@ class Invariants:
         stops[attempt.task_id] = attempt.stop
         if attempt.task_id in self.denied and attempt.placement.is_lost:
             self.lost[attempt.task_id] = (job.job_id, self._clock.now())
-        self.recorded_at.setdefault(attempt.task_id, self._clock.now())
+        for each in attempt.placement.task_ids:
+            self.recorded_at.setdefault(each, self._clock.now())
+            self.attempts[each] = attempt
         if self._facts.knows_warning(attempt.task_id, attempt.stop.at):
             self.warned.add(attempt.task_id)
             is_known = attempt.warned_at is not None

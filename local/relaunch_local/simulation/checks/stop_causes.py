@@ -44,6 +44,8 @@ def _is_taken_away(facts: StopFacts) -> bool:
     return facts.is_lost or facts.is_threatened
 
 
+# A rank that ends before the others is a fault of the program, as those do not end without it.
+_FAILED = frozenset({"failed", "peer left", "left early"})
 _MAY_BE: Mapping[StopKind, Callable[[StopFacts], bool]] = {
     # A program that exits with 0 by a notice of which the application heard nothing looks as if it had finished.
     StopKind.SUCCESS: lambda facts: facts.ending == "finished" or (facts.ending == "left" and not facts.is_told),
@@ -55,7 +57,7 @@ _MAY_BE: Mapping[StopKind, Callable[[StopFacts], bool]] = {
     StopKind.OUT_OF_MEMORY: lambda facts: facts.ending == "out of memory",
     StopKind.IMAGE: lambda facts: facts.is_unpullable,
     # Where ECS tells nothing of the order, a program that answers SIGTERM with an error seems to fail by itself.
-    StopKind.USER_ERROR: lambda facts: facts.ending == "failed" or facts.is_deserted,
+    StopKind.USER_ERROR: lambda facts: facts.ending in _FAILED or facts.is_deserted,
     StopKind.CANCELLED: lambda facts: facts.is_asked or facts.is_cancelled or facts.is_stopped_by_others,
     StopKind.TIME_OUT: lambda facts: facts.is_asked or facts.is_late,
     StopKind.NO_CAPACITY: lambda facts: not facts.has_started or facts.is_asked,

@@ -101,6 +101,7 @@ ENDS = {
     IntentKind.INTERRUPTION: "it is launched again on another offering, and resumes from its newest checkpoint",
     IntentKind.MOVE: "it is launched again on another offering, and resumes from its newest checkpoint",
     IntentKind.BUDGET: "it waits until its budget has room, and resumes from its newest checkpoint",
+    IntentKind.RANK_ENDED: "how the first of its ranks ended decides what follows, once all have stopped",
     IntentKind.PLACEMENT_WITHDRAWN: "another offering is tried",
     IntentKind.START_WITHDRAWN: "after a pause another machine is tried",
     IntentKind.START_REFUSED: "it waits without a slot until that is granted, and is tried again",

@@ -49,7 +49,6 @@ def test_a_machine_is_paid_by_the_share_that_is_claimed() -> None:
     launched = replace(shared, holdings=first_holdings(claims[0], NOW), paid_since=NOW)
 
     whole = shared.usd_per_hour + 0.1
-    assert price_of(None, "resnet-1") == 0
     assert price_of(shared, "resnet-1") == pytest.approx(whole / 2)
     assert price_of(launched, "resnet-1") == pytest.approx(whole)
 

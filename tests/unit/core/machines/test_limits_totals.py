@@ -4,7 +4,15 @@ import pytest
 
 from fakes.stored_machines import make_machine
 from relaunch.core.machines.decision import MachineDecision, MachineTotals
-from relaunch.core.machines.limits import TotalsChange, add, change_of, exceeded_limit, is_within
+from relaunch.core.machines.limits import (
+    MachineLimits,
+    TotalsChange,
+    add,
+    change_of,
+    exceeded_limit,
+    is_within,
+    nodes_problem,
+)
 
 NOTHING = MachineTotals()
 
@@ -55,3 +63,12 @@ def test_the_limit_that_is_exceeded_is_named(limits: tuple[int, int], exceeded: 
     assert is_within(totals, known) == (exceeded is None)
     if exceeded:
         assert exceeded_limit(totals, known) == exceeded
+
+
+def test_a_job_of_more_nodes_than_the_stack_has_machines_never_has_them():
+    limits = MachineLimits(max_machines=4)
+
+    assert nodes_problem(1, MachineLimits(max_machines=1)) == ""
+    assert nodes_problem(3, limits) == ""
+    assert nodes_problem(99, MachineLimits(max_machines=0)) == ""
+    assert nodes_problem(4, limits).startswith("a job of 4 nodes needs as many machines at once, and the stack has at most 3")

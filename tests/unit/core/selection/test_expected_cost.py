@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fakes.builders import make_definition, make_offering
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.offering import Offering, estimated_interruptions_per_hour
-from relaunch.core.selection.expected_cost import GP3_USD_PER_GIB_MONTH, WorkAhead, cost_of, derive_work
+from relaunch.core.selection.expected_cost import GP3_USD_PER_GIB_MONTH, WorkAhead, cost_of, derive_work, hazard_of
 
 START, TAIL = 8 / 60, 0.25
 durations = st.integers(1, 60 * 100).map(lambda minutes: timedelta(minutes=minutes))
@@ -177,3 +177,14 @@ def test_checkpoints_never_make_it_dearer(duration, rate, price):
     with_them, without = WorkAhead(duration, has_checkpoint=True), WorkAhead(duration, has_checkpoint=False)
 
     assert spot_cost(with_them, price, rate) <= spot_cost(without, price, rate) * (1 + 1e-9)
+
+
+def test_several_nodes_are_all_paid_and_interrupted_a_little_more_often_than_one():
+    gang = derive_work(make_definition(nodes=4, estimated_duration=timedelta(hours=10)))
+    assert gang is not None
+
+    assert hazard_of(1) == 1
+    assert 1.4 < hazard_of(4) < 1.6 < hazard_of(16) < 2.4
+    assert gang.paid_hours(0) == pytest.approx(work(10).paid_hours(0))
+    assert gang.paid_hours(0.1) == pytest.approx(work(10).paid_hours(0.1 * hazard_of(4)))
+    assert cost_of(gang)(on_demand(2.0)) == pytest.approx(4 * 2 * (START + 10 + TAIL))

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from fakes.builders import make_container, make_definition
+from fakes.builders import make_container, make_definition, make_revision
 from relaunch.core.selection.requirements import container_problem
 from unit.core.selection.offered import needing, needing_gpu, revision_of
 
@@ -58,3 +58,13 @@ def test_a_container_that_is_not_there_is_told_which_there_are():
     assert container_problem(make_definition(container="train"), revision_of(MAIN, SIDECAR)) == (
         "trainer:7 has no container `train`: it has main, sidecar"
     )
+
+
+@pytest.mark.parametrize("mode", ["", "bridge", "awsvpc"])
+def test_several_nodes_need_the_network_of_their_machines(mode):
+    gang = make_definition(nodes=4)
+    problem = container_problem(gang, make_revision(network_mode=mode))
+
+    assert problem.startswith("trainer:7: the 4 nodes of a job meet at the address of a machine, and its network mode is ")
+    assert "HostAccess" in problem
+    assert container_problem(gang, make_revision(network_mode="host")) is None

@@ -25,6 +25,7 @@ from relaunch.core.launches.launch import (
     TaskPlaced,
 )
 from relaunch.core.lifecycle.decision import (
+    CLOSE_LOOK,
     LAUNCH_TIMEOUT,
     Decision,
     end,
@@ -273,6 +274,8 @@ def _placed(job: Job, task_id: str, now: datetime, limits: StackLimits, follower
     offering = attempt.placement.offering
     located = replace(placed, attempt=replace(attempt, instance_id=attempt.placement.instance_id, zone=offering.zone))
     looks = tuple(LookForWarning(each.instance_id) for each in attempt.placement.ranks)
+    # What was seen of a rank before all were placed was not taken.
+    wake_at = min(wake_at, now + CLOSE_LOOK)
     detail = ", ".join(attempt.placement.task_ids)
     moved = move(located, JobState.LAUNCHING, now, event="task placed", detail=detail, wake_at=wake_at, effects=looks)
     return replace(moved, link_instance=True)

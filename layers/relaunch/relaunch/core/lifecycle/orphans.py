@@ -7,6 +7,7 @@ for some time. They are rare, but each costs money and runs the same training as
 from dataclasses import replace
 from datetime import datetime
 
+from relaunch.core.jobs.attempt import PlacementState
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.launches.launch import LaunchConflict, LaunchOutcome, TaskPlaced
@@ -44,7 +45,19 @@ def is_orphaned(job: Job, event: TaskSeen) -> bool:
         # The version of a task that reappears may be unchanged.
         is_back = attempt.placement.is_lost and seen.version == attempt.task_version
         return attempt.stop is not None and (is_back or seen.version > attempt.task_version)
-    return not _knows(job, seen.task_id) and not _is_later(job, event)
+    return not _knows(job, seen.task_id) and not _is_later(job, event) and not _is_being_placed(job, event)
+
+
+def _is_being_placed(job: Job, event: TaskSeen) -> bool:
+    """Return whether the task may be one of several that are being launched, whose names are not known before all are.
+
+    If they are not launched, those that were placed are stopped, and seen again.
+    """
+    attempt = job.attempt
+    seen = event.observation
+    if attempt is None or not attempt.placement.followers or attempt.placement.state is not PlacementState.PENDING:
+        return False
+    return seen.owner == job.attempt_key
 
 
 def _is_later(job: Job, event: TaskSeen) -> bool:
