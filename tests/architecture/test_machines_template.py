@@ -107,9 +107,15 @@ def test_nothing_gets_in(machines: MachinesStack, written: Any) -> None:
     assert machines.security_group["IpPermissions"] == []
     for kind in KINDS:
         assert machines.launch_templates[kind]["SecurityGroupIds"] == [machines.outputs["SecurityGroupId"]]
-    # Rules of another resource would count, too.
+    # Rules of another resource would count, too: one lets the machines in that are of the same group, if it is asked for.
+    rules = {name: each for name, each in written["Resources"].items() if "Ingress" in each["Type"]}
+    assert {name: each["Condition"] for name, each in rules.items()} == {"NodesIngress": "NodesMeet"}
+    own = rules["NodesIngress"]["Properties"]
+    assert own["SourceSecurityGroupId"] == own["GroupId"]
+    assert written["Parameters"]["NodesMeet"]["Default"] == "off"
     assert {resource["Type"] for resource in written["Resources"].values()} == {
         "AWS::EC2::SecurityGroup",
+        "AWS::EC2::SecurityGroupIngress",
         "AWS::IAM::Role",
         "AWS::IAM::InstanceProfile",
         "AWS::EC2::LaunchTemplate",

@@ -26,6 +26,7 @@ MACHINE_STACK_PARAMETERS = (
     "DiskIops",
     "DiskKmsKeyArn",
     "InstanceStore",
+    "NodesMeet",
     IMAGE_REPOSITORIES,
     ROLE_PATH,
     "IdleMinutes",

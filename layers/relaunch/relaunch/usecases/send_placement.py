@@ -1,5 +1,6 @@
 """Send a placement to its target: call RunTask, or create the Job, and save what the target answers, explained."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -11,10 +12,12 @@ from relaunch.core.launches.launch import (
     LaunchRefused,
     PlacementFailed,
     Shortage,
+    TaskObservation,
     TaskPlaced,
 )
 from relaunch.core.launches.launch_plan import plan_launch
 from relaunch.core.lifecycle.events import LaunchAnswered, LaunchRepeated, PlacementExpired
+from relaunch.core.lifecycle.gangs import has_gang
 from relaunch.core.machines.machine import MachineState
 from relaunch.core.machines.starts import Worth, usd_for_nothing
 from relaunch.core.offerings.capacity_memory import placement_scope
@@ -171,6 +174,8 @@ def _look_for_task(job: Job, deps: LaunchDependencies, *, is_certain: bool) -> J
     closed = {each.task_id for each in attempt.closed_placements}
     target = deps.targets.named(job.definition.target)
     found = [task for task in target.find_tasks_of(job.attempt_key) if task.task_id not in closed]
+    if has_gang(attempt):
+        return _give_up_gang(job, found, deps, is_certain=is_certain)
     if found:
         newest = max(found, key=lambda task: (task.created_at is not None, task.created_at, task.task_id))
         return apply_event(job, task_located(newest, job, deps), deps)
@@ -178,3 +183,20 @@ def _look_for_task(job: Job, deps: LaunchDependencies, *, is_certain: bool) -> J
         return apply_event(job, PlacementExpired(attempt.number, attempt.placement.number), deps)
     deps.launches.request_launch(job.job_id, _LOOK_SECONDS)
     return job
+
+
+def _give_up_gang(job: Job, found: Sequence[TaskObservation], deps: LaunchDependencies, *, is_certain: bool) -> Job:
+    """Give up a placement with several tasks once nobody can place another one; those that were are stopped.
+
+    None of them has trained: they waited for the others.
+    """
+    attempt = job.current_attempt
+    if not is_certain:
+        deps.launches.request_launch(job.job_id, _LOOK_SECONDS)
+        return job
+    live = tuple(each.task_id for each in found if not each.phase.is_ending)
+    if not live:
+        return apply_event(job, PlacementExpired(attempt.number, attempt.placement.number), deps)
+    reason = f"{len(live)} of {len(attempt.placement.ranks)} tasks were placed"
+    failed = PlacementFailed((reason,), placed=live)
+    return apply_event(job, LaunchAnswered(attempt.number, attempt.placement.number, failed), deps)

@@ -161,7 +161,9 @@ def test_a_rank_that_had_to_be_stopped_alone_is_a_failure():
     job = tell(gang(), ended(0, 0), rank(1), ended(2, 0), now=SOON + PEERS_MAY_TAKE)
     assert job.state is JobState.STOPPING
     at = SOON + PEERS_MAY_TAKE + timedelta(minutes=1)
-    host = replace(seen("RUNNING"), observation=together(job, ended(0, 0), ended(1, 143, at, **BY_RELAUNCH), ended(2, 0)))
+    host = replace(
+        seen("RUNNING"), observation=together(job, ended(0, 0), ended(1, 143, at, **BY_RELAUNCH), ended(2, 0))
+    )
 
     stop = decided(job, host, at + timedelta(minutes=5)).job.current_attempt.stop
     assert stop is not None

@@ -71,4 +71,6 @@ def test_a_job_of_more_nodes_than_the_stack_has_machines_never_has_them():
     assert nodes_problem(1, MachineLimits(max_machines=1)) == ""
     assert nodes_problem(3, limits) == ""
     assert nodes_problem(99, MachineLimits(max_machines=0)) == ""
-    assert nodes_problem(4, limits).startswith("a job of 4 nodes needs as many machines at once, and the stack has at most 3")
+    assert nodes_problem(4, limits).startswith(
+        "a job of 4 nodes needs as many machines at once, and the stack has at most 3"
+    )

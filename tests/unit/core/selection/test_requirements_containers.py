@@ -65,6 +65,8 @@ def test_several_nodes_need_the_network_of_their_machines(mode):
     gang = make_definition(nodes=4)
     problem = container_problem(gang, make_revision(network_mode=mode))
 
-    assert problem.startswith("trainer:7: the 4 nodes of a job meet at the address of a machine, and its network mode is ")
+    assert problem.startswith(
+        "trainer:7: the 4 nodes of a job meet at the address of a machine, and its network mode is "
+    )
     assert "HostAccess" in problem
     assert container_problem(gang, make_revision(network_mode="host")) is None

@@ -147,7 +147,8 @@ def tells_instance(job: Job, event: TaskSeen) -> bool:
     attempt = job.attempt
     if attempt is None or attempt.instance_id is not None or event.node is None:
         return False
-    return _is_whole(attempt, event.observation) and bool(event.node.instance_id) and attempt.task_id == event.observation.task_id
+    seen = event.observation
+    return _is_whole(attempt, seen) and bool(event.node.instance_id) and attempt.task_id == seen.task_id
 
 
 def may_be_given_up(job: Job, event: TaskGivenUp) -> bool:

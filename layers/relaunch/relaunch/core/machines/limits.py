@@ -73,8 +73,8 @@ def nodes_problem(nodes: int, limits: MachineLimits) -> str:
     if nodes == 1 or not limits.max_machines or nodes <= most:
         return ""
     return (
-        f"a job of {nodes} nodes needs as many machines at once, and the stack has at most {most} besides those that it "
-        f"keeps for interrupted jobs: raise its parameter MaxMachines, which is {limits.max_machines}"
+        f"a job of {nodes} nodes needs as many machines at once, and the stack has at most {most} besides those that "
+        f"it keeps for interrupted jobs: raise its parameter MaxMachines, which is {limits.max_machines}"
     )
 
 

@@ -158,9 +158,9 @@ def _nodes_problem(definition: JobDefinition, revision: Revision) -> str:
     if definition.nodes == 1 or revision.network_mode == "host":
         return ""
     return (
-        f"{revision.family}:{revision.revision}: the {definition.nodes} nodes of a job meet at the address of a machine, "
-        f"and its network mode is {revision.network_mode or 'bridge'}: set networkMode to host, which the stack allows "
-        "with its parameter HostAccess"
+        f"{revision.family}:{revision.revision}: the {definition.nodes} nodes of a job meet at the address of a "
+        f"machine, and its network mode is {revision.network_mode or 'bridge'}: set networkMode to host, which the "
+        "stack allows with its parameter HostAccess"
     )
 
 
