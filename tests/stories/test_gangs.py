@@ -281,8 +281,8 @@ def test_a_task_that_cannot_be_placed_stops_those_that_were():
     placed._launch_one = lambda request: next(answers, None) or real(request)
     story.settle_all()
 
-    assert len(story.stopped) >= 1
-    assert story.job(job_id).state in {JobState.WAITING, JobState.LAUNCHING}
+    assert story.job(job_id).state is JobState.STOPPING
+    assert story.stopped == set(story.ranks(job_id))
 
 
 def test_a_throttled_rank_is_asked_for_again_and_the_others_are_not_placed_twice():

@@ -25,7 +25,7 @@ def main() -> int:
         return _replay(arguments)
     seeds = range(arguments.first, arguments.first + arguments.seeds)
     progress = _Progress(len(seeds), is_shown=not arguments.json)
-    options = Options(dynamodb=arguments.dynamodb)
+    options = Options(dynamodb=arguments.dynamodb, has_gangs=arguments.gangs)
     report = run_seeds(seeds, options, processes=arguments.processes, on_result=progress.add)
     if arguments.areas is not None:
         arguments.areas.write_text(render_page(report.areas, report.seeds), encoding="utf-8")
@@ -47,6 +47,7 @@ def _parse_arguments() -> argparse.Namespace:
         "--shrink", action="store_true", help="find a minimal set of faults with which the seed still fails"
     )
     parser.add_argument("--dynamodb", action="store_true", help="use the real adapter over an emulated table (slow)")
+    parser.add_argument("--gangs", action="store_true", help="let the jobs of one definition have several nodes")
     parser.add_argument("--processes", type=int, help="number of processes (default: all processors)")
     parser.add_argument("--areas", type=Path, metavar="PAGE", help="write the page of use cases and effects")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
@@ -54,7 +55,9 @@ def _parse_arguments() -> argparse.Namespace:
 
 
 def _replay(arguments: argparse.Namespace) -> int:
-    options = Options(trace=arguments.trace, steps=arguments.steps, dynamodb=arguments.dynamodb)
+    options = Options(
+        trace=arguments.trace, steps=arguments.steps, dynamodb=arguments.dynamodb, has_gangs=arguments.gangs
+    )
     result = (
         shrink(arguments.seed, options, on_progress=lambda text: print(text, file=sys.stderr))
         if arguments.shrink

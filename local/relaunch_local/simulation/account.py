@@ -80,6 +80,7 @@ from relaunch_local.simulation.checks.useless_machines import UselessMachines
 from relaunch_local.simulation.checks.wait_reasons import WaitReasons
 from relaunch_local.simulation.cluster import ModelSts, make_cluster, make_targets
 from relaunch_local.simulation.drawn_scenario import draw_scenario
+from relaunch_local.simulation.gang_scenario import with_gang
 from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE
 from relaunch_local.simulation.notices.parts import Notices
 from relaunch_local.simulation.offerings import own_and_provided
@@ -112,7 +113,8 @@ class SimulatedAccount(CheckedWrites):
         self.chance = Chance(seed, self.clock.now, options.allowed)
         self.chance.is_calm = options.without_faults
         self.trace = Trace(self.clock, options.trace)
-        self.scenario = options.scenario or draw_scenario(self.chance)
+        drawn = options.scenario or draw_scenario(self.chance)
+        self.scenario = with_gang(self.chance, drawn) if options.has_gangs else drawn
         self.chance.intensity = self.scenario.intensity
         self.objects = ObjectStore()
         self.runtime = Runtime(self.clock, self.chance, self.trace.line, is_killed_at=options.is_killed_at)

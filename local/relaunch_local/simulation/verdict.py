@@ -275,6 +275,8 @@ class Verdict:
             bill = bill + seconds / 3600 * price
             left_open = TIMESTAMP_PRECISION.total_seconds()
             is_given_up = arn in set(self._facts.unconfirmed_stops(GIVEN_UP_AFTER))
+            # The end of one rank that was lost unseen is that of all.
+            is_given_up = is_given_up or (job.definition.nodes > 1 and attempt.placement.is_lost)
             if is_given_up or self._times.is_end_unknown(arn, self._invariants.tasks[job.job_id].get(arn, {})):
                 # Its end is unknown: it may have been any time until it was given up, or be later than that.
                 began_at = timestamp(self._invariants.tasks[job.job_id].get(arn, {}), "startedAt")

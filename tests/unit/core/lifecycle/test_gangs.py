@@ -212,8 +212,14 @@ def test_all_are_linked_to_their_machines_once_they_are_placed():
 def test_what_was_placed_is_stopped_where_not_all_could_be(outcome):
     job = decided(pending(), answered(outcome)).job
 
-    assert job.state is JobState.WAITING
+    assert (job.state, job.current_attempt.placement.followers) == (JobState.STOPPING, ())
     assert stopped_tasks(job) == {task_id(1)}
+    # The machines of those that were not are not needed.
+    assert claimed_machines(job) == {"m-0"}
+    cancelled = replace(pending().current_attempt, intent=StopIntent(IntentKind.CANCEL, NOW, "enough"))
+    over = decided(replace(pending(), attempt=cancelled), answered(replace(outcome, placed=(task_id(1), task_id(2)))))
+    assert over.job.current_attempt.intent == cancelled.intent
+    assert over.job.current_attempt.placement.task_ids == (task_id(1), task_id(2))
 
 
 @pytest.mark.parametrize("instance_id", [INSTANCE_ID, "i-1", "i-2"])

@@ -70,7 +70,6 @@ _KEPT_PLACEMENTS = 8
 _KEPT_GANGS = 2
 # How many Neuron devices an attempt tries before the offering counts as full.
 _DEVICE_PLACEMENTS = 3
-_NOT_ALL = "not all tasks of its job could be placed"
 _PORTS_TAKEN = frozenset({Shortage.PORTS})
 _TAKEN = frozenset({Shortage.GPU, Shortage.PORTS, Shortage.ROOM})
 
@@ -177,8 +176,10 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
         case LaunchConflict((task_id, *others)):
             # The client token is unique, so the task is of this placement, launched before the settings changed.
             return _with_stops(_placed(job, task_id, now, limits), tuple(others))
-        case PlacementFailed(placed=placed):
-            return _with_stops(_placement_failed(job, event.outcome, event, now), placed, _NOT_ALL)
+        case PlacementFailed(placed=()) as failed:
+            return _placement_failed(job, failed, event, now)
+        case PlacementFailed(placed=placed, reasons=reasons):
+            return _withdraw_part(job, placed, f"the cluster did not place all: {', '.join(reasons)}", now)
         case LaunchDeferred(reason) | LaunchUncertain(reason):
             delay_seconds = _repeat_delay_seconds(job, event.outcome, now)
             decision = _send_again(job, reason, now, event="launch to be repeated", delay_seconds=delay_seconds)
@@ -186,8 +187,10 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
             # Saved also if the launch is requested already: should the placement expire, a probe is next.
             refused = replace(decision, job=with_refusal(decision.job, RefusedCall.LAUNCH, now), is_ignored=False)
             return refused if is_refused else decision
-        case LaunchRefused() as refusal:
-            return _with_stops(_refused(job, refusal, now), refusal.placed, _NOT_ALL)
+        case LaunchRefused(placed=()) as refusal:
+            return _refused(job, refusal, now)
+        case LaunchRefused(reason, placed=placed):
+            return _withdraw_part(job, placed, f"the cluster refuses the launch: {reason}", now)
         case _:  # a conflict that names no task
             return _refused(job, LaunchRefused("ConflictException, and it names no task"), now)
 
@@ -281,12 +284,18 @@ def _placed(job: Job, task_id: str, now: datetime, limits: StackLimits, follower
     return replace(moved, link_instance=True)
 
 
-def _with_stops(
-    decision: Decision, task_ids: tuple[str, ...], reason: str = "one launch made more than one task"
-) -> Decision:
-    if not task_ids:
-        return decision
-    effects = stop_effects(task_ids, reason)
+def _withdraw_part(job: Job, placed: tuple[str, ...], reason: str, now: datetime) -> Decision:
+    """Stop the tasks of a gang that were placed without the others, which waits for their stops as for any other."""
+    placement = job.current_attempt.placement
+    part = replace(placement, followers=placement.followers[: len(placed) - 1])
+    job = replace(job, attempt=replace(job.current_attempt, placement=part, instance_id=part.instance_id))
+    job = with_task(job, placed[0], reason, now, placed[1:])
+    intent = job.current_attempt.intent or StopIntent(IntentKind.START_WITHDRAWN, now, reason)
+    return stop_with_intent(job, intent, now, event="not all placed")
+
+
+def _with_stops(decision: Decision, task_ids: tuple[str, ...]) -> Decision:
+    effects = stop_effects(task_ids, "one launch made more than one task")
     return replace(decision, job=replace(decision.job, pending=(*decision.job.pending, *effects)))
 
 
