@@ -107,7 +107,7 @@ def test_nothing_gets_in(machines: MachinesStack, written: Any) -> None:
     assert machines.security_group["IpPermissions"] == []
     for kind in KINDS:
         assert machines.launch_templates[kind]["SecurityGroupIds"] == [machines.outputs["SecurityGroupId"]]
-    # Rules of another resource would count, too: one lets the machines in that are of the same group, if it is asked for.
+    # Rules of another resource would count, too: one lets machines of the same group in, if that is asked for.
     rules = {name: each for name, each in written["Resources"].items() if "Ingress" in each["Type"]}
     assert {name: each["Condition"] for name, each in rules.items()} == {"NodesIngress": "NodesMeet"}
     own = rules["NodesIngress"]["Properties"]

@@ -10,5 +10,5 @@ from relaunch_local.simulation.run import run_seed
 def test_a_gang_runs_as_one_whatever_happens_to_its_machines(seed):
     result = run_seed(seed, Options(has_gangs=True))
 
-    assert result.violations == []
+    assert not result.violations
     assert result.tasks

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.builders import make_definition, make_revision
+from fakes.builders import make_definition
 from fakes.machine_story import G5, MachineStory
 from fakes.story import MINUTE
 from relaunch.core.jobs.attempt import IntentKind, StopKind

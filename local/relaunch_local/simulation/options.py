@@ -15,8 +15,9 @@ class Options:
     `allowed` limits the faults to those it names (for the shrinker). `is_killed_at` is asked of each step, which its
     function and what it does name, whether the function is killed there. `steps` ends the run after this number of
     steps, `until` with the first violation of the invariant of this name. `dynamodb` uses the real adapter over an
-    emulated table. `has_gangs` lets the jobs of one definition have several nodes. `scenario` is used instead of that drawn from the seed; `outages` come besides its own. `calm_limit`
-    is how long after the last fault every job must have ended.
+    emulated table. `has_gangs` lets the jobs of one definition have several nodes. `scenario` is used instead of that
+    drawn from the seed; `outages` come besides its own. `calm_limit` is how long after the last fault every job must
+    have ended.
     """
 
     trace: bool = False

@@ -170,27 +170,26 @@ def _with_two_senders(job: Job) -> Job:
 
 def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: StackLimits) -> Decision:
     """Handle the answer of the target to a launch."""
-    match event.outcome:
+    outcome = event.outcome
+    if isinstance(outcome, PlacementFailed | LaunchRefused) and outcome.placed:
+        return _withdraw_part(job, outcome, now)
+    match outcome:
         case TaskPlaced(task_id, followers):
             return _placed(job, task_id, now, limits, followers)
         case LaunchConflict((task_id, *others)):
             # The client token is unique, so the task is of this placement, launched before the settings changed.
             return _with_stops(_placed(job, task_id, now, limits), tuple(others))
-        case PlacementFailed(placed=()) as failed:
-            return _placement_failed(job, failed, event, now)
-        case PlacementFailed(placed=placed, reasons=reasons):
-            return _withdraw_part(job, placed, f"the cluster did not place all: {', '.join(reasons)}", now)
+        case PlacementFailed():
+            return _placement_failed(job, outcome, event, now)
         case LaunchDeferred(reason) | LaunchUncertain(reason):
-            delay_seconds = _repeat_delay_seconds(job, event.outcome, now)
+            delay_seconds = _repeat_delay_seconds(job, outcome, now)
             decision = _send_again(job, reason, now, event="launch to be repeated", delay_seconds=delay_seconds)
-            is_refused = isinstance(event.outcome, LaunchDeferred) and event.outcome.is_refused
+            is_refused = isinstance(outcome, LaunchDeferred) and outcome.is_refused
             # Saved also if the launch is requested already: should the placement expire, a probe is next.
             refused = replace(decision, job=with_refusal(decision.job, RefusedCall.LAUNCH, now), is_ignored=False)
             return refused if is_refused else decision
-        case LaunchRefused(placed=()) as refusal:
+        case LaunchRefused() as refusal:
             return _refused(job, refusal, now)
-        case LaunchRefused(reason, placed=placed):
-            return _withdraw_part(job, placed, f"the cluster refuses the launch: {reason}", now)
         case _:  # a conflict that names no task
             return _refused(job, LaunchRefused("ConflictException, and it names no task"), now)
 
@@ -284,8 +283,11 @@ def _placed(job: Job, task_id: str, now: datetime, limits: StackLimits, follower
     return replace(moved, link_instance=True)
 
 
-def _withdraw_part(job: Job, placed: tuple[str, ...], reason: str, now: datetime) -> Decision:
-    """Stop the tasks of a gang that were placed without the others, which waits for their stops as for any other."""
+def _withdraw_part(job: Job, outcome: PlacementFailed | LaunchRefused, now: datetime) -> Decision:
+    """Stop the tasks of a gang that were placed without the others; their stops are waited for as any other."""
+    why = ", ".join(outcome.reasons) if isinstance(outcome, PlacementFailed) else outcome.reason
+    reason = f"the cluster did not place all of its tasks: {why}"
+    placed = outcome.placed
     placement = job.current_attempt.placement
     part = replace(placement, followers=placement.followers[: len(placed) - 1])
     job = replace(job, attempt=replace(job.current_attempt, placement=part, instance_id=part.instance_id))
