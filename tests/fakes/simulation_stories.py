@@ -15,7 +15,7 @@ from relaunch.ports import CapacityProviderOffer
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch_local.ecs import SpotPrice, Timing
 from relaunch_local.simulation import Options
-from relaunch_local.simulation.aws.trainings import Recipe
+from relaunch_local.simulation.aws.recipes import Recipe
 from relaunch_local.simulation.run import SeedRun
 from relaunch_local.simulation.scenario import BUCKET, IMAGES, PlannedEvent, Scenario
 

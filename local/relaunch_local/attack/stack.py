@@ -18,7 +18,7 @@ from relaunch.entrypoints.webhook import handle_request
 from relaunch.ports import CapacityProviderOffer, Dependencies, PermanentError
 from relaunch_local.ecs import Timing
 from relaunch_local.simulation.account import SimulatedAccount
-from relaunch_local.simulation.aws.trainings import Recipe
+from relaunch_local.simulation.aws.recipes import Recipe
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.scenario import BUCKET, Scenario
 

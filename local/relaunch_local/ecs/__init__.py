@@ -50,7 +50,7 @@ aws:amz:eu-central-1:ecs --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY"`); G
 - `agent` {instance_id, connected}, `unpullable` {image}, `throttling` {enabled}, `shutdown` {};
 - `capacity` {instance_type, purchase, instances, zone?}; instances null: unlimited, 0: none;
 - `fail` {action, times?, moment: before | after | throttle, code?, message?, drop_connection?};
-- of EC2 Fleet: `fleet` {code?, overrides?, is_empty?, times?}, `host` {members of HostPlan, times?},
+- of EC2 Fleet: `fleet` {members of FleetFault, times?}, `host` {members of HostPlan, times?},
   `launch-template` {template_id, name, versions: [members of LaunchTemplateVersion]}, `subnet` {subnet_id, zone};
 - `reservation` {members of CapacityReservation}, `reservation-cancelled` {reservation_id};
 - `refuse` {instance_type, purchase, zone?, code}, `quota` {family, purchase, vcpus},
@@ -58,9 +58,14 @@ aws:amz:eu-central-1:ecs --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY"`); G
 
 Error messages are ECS's where it documents them or its users report them; the others are in its style.
 
-Not simulated of EC2 Fleet: more than one instance, other types than `instant`, prices, overrides
-without subnet or with disks, the shutdown behavior `stop`. A container instance that is deregistered by force has its
-tasks stopped, not orphaned.
+`TotalTargetCapacity` may be more than 1, with `MinTargetCapacity` for all or none; one entry of `Instances` has the IDs
+of a pool. Each instance takes the next of `plans`. `set_capacity` says how many instances a pool has, and further
+members of FleetFault make an answer a part of what was asked for, or put errors beside instances. RunInstances launches
+from a launch template, on-demand or into a reservation. Instances have private addresses, which are used again.
+
+Not simulated of EC2 Fleet: instances spread over pools, other types than `instant`, prices, weights, placement groups,
+overrides without subnet or with disks, the shutdown behavior `stop`; of RunInstances, spot and network settings. A
+container instance that is deregistered by force has its tasks stopped, not orphaned.
 
 Not simulated: services, Fargate, Managed Instances, `dependsOn` order, health checks, secrets, volumes, account
 settings; ListAttributes and DeleteAttributes; the end of deleted revisions, which stay DELETE_IN_PROGRESS; containers'

@@ -8,6 +8,8 @@ from typing import Any
 
 _STATUSES = {
     **dict.fromkeys(("ServerException", "ServiceUnavailableException", "InternalError"), 500),
+    # "Server error codes" of EC2, which SDKs send again: RunInstances raises it.
+    "InsufficientInstanceCapacity": 500,
     **dict.fromkeys(("RequestLimitExceeded", "Unavailable"), 503),
     "UnauthorizedOperation": 403,
     "DryRunOperation": 412,

@@ -120,14 +120,9 @@ class SimulatedAccount(CheckedWrites):
         self.calls = self.calls_type(self.runtime, self.chance, self.outages.fault_of)
         self._make_checks()
         self.trainings = Trainings(
-            self.clock,
-            self.chance,
-            self.objects,
-            self.scenario.recipes,
-            self.invariants.container_started,
-            self._killed,
-            self.scenario.sidecars,
-        )
+            self.clock, self.chance, self.objects, self.scenario.recipes, self.invariants.container_started,
+            self._killed, self.scenario.sidecars, check=self.invariants.check,
+        )  # fmt: skip
         self.simulator = self._make_simulator(seed)
         has_topics = self.scenario.other_triggers is not None
         self.stack = read_stack(takes_topics=has_topics, sends_notices=self.scenario.notices is not None)
@@ -313,6 +308,7 @@ class SimulatedAccount(CheckedWrites):
         in_process = in_pages(InProcessClient(self.simulator, "ec2", validate=False), self.scenario.page_size)
         self.faulty_ec2 = self.ec2_type(in_process, self.simulator, self.clock, self.chance, self.machines)
         self.faulty_ec2.image_fault = partial(self.outages.fault_of, SSM)
+        self.faulty_ec2.group_faults = self.scenario.machines.group_faults
         ec2: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, on_answer=told.ec2_answered)
         fleet: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, on_answer=told.fleet_answered)
         once = (SINGLE_SEND_CONFIG, told.fleet_answered)

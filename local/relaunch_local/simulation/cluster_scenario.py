@@ -8,7 +8,7 @@ from relaunch.core.definitions.definition import GithubTrigger, JobDefinition, R
 from relaunch.core.definitions.kubernetes_workload import GpuSharing, KubernetesWorkload
 from relaunch.core.definitions.targets import Target
 from relaunch_local.simulation.aws.outages import KUBERNETES, STS, Kind, Outage
-from relaunch_local.simulation.aws.trainings import Recipe
+from relaunch_local.simulation.aws.recipes import Recipe
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.scenario import BUCKET, CHECKPOINTS, ClusterScenario, PlannedEvent, Scenario
 

@@ -9,7 +9,7 @@ from relaunch.core.machines.limits import TaskStop
 from relaunch.core.offerings.instance_types import AmiKind
 from relaunch_local.ecs import Purchase, SpotPrice
 from relaunch_local.ecs.processes.port import SIGTERM_EXIT
-from relaunch_local.simulation.aws.trainings import Sidecar
+from relaunch_local.simulation.aws.recipes import Sidecar
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.definition_scenario import draw_constraints, draw_memory
 from relaunch_local.simulation.instance_types import LARGE_TYPES, NEURON_TYPES, NEURON_USD_PER_HOUR

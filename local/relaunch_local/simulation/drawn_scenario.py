@@ -18,7 +18,7 @@ from relaunch.core.jobs.limits import StackLimits
 from relaunch.ports import CapacityProviderOffer
 from relaunch_local.ecs import Purchase, SpotPrice, Timing
 from relaunch_local.simulation.aws.outages import EVENTS, SERVICES, SSM, Kind, Outage
-from relaunch_local.simulation.aws.trainings import MACHINE_EXIT_CODE, Recipe
+from relaunch_local.simulation.aws.recipes import MACHINE_EXIT_CODE, Recipe
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.cluster_scenario import with_cluster
 from relaunch_local.simulation.company_scenario import (

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from relaunch.core.definitions.accelerator import PurchasePolicy
-from relaunch_local.simulation.aws.trainings import work_of
+from relaunch_local.simulation.aws.recipes import work_of
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.definition_scenario import is_constrained
 from relaunch_local.simulation.limit_scenario import (

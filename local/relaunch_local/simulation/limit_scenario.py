@@ -10,7 +10,7 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.lifecycle.market_choice import ON_DEMAND_RESERVE
 from relaunch.core.market.policies import PolicyName
 from relaunch.core.selection.expected_cost import START_OVERHEAD
-from relaunch_local.simulation.aws.trainings import Recipe, work_of
+from relaunch_local.simulation.aws.recipes import Recipe, work_of
 
 _LIMITED_SHARE = 0.8
 _MOVED_SHARE = 0.5

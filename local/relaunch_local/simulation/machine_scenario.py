@@ -1,7 +1,7 @@
 """The machines of our own of a seed: whether there are any, of which types, where, and their limits."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -9,7 +9,7 @@ from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.machines.limits import MachineLimits, TaskStop
 from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
 from relaunch.core.offerings.instance_types import AmiKind
-from relaunch_local.ecs.engine.instances import subnet_of
+from relaunch_local.ecs.engine.instances import CapacityKey, subnet_of
 from relaunch_local.ecs.engine.settings import NO_WATCHDOG, FleetSettings, LaunchTemplateVersion, Purchase, Watchdog
 from relaunch_local.ecs.engine.settings import LaunchTemplate as SimulatedTemplate
 from relaunch_local.simulation.aws.template import ACCOUNT, CLUSTER, STACK
@@ -80,6 +80,10 @@ class MachineScenario:
     reservations: tuple[PlannedReservation, ...] = ()
     raises_reservation_errors: bool = False
     """Whether a refused launch into a reservation fails the whole call."""
+    group_faults: Mapping[str, float] = field(default_factory=dict)
+    """How often what happens to machines that are launched together: `GROUP_FAULTS`, or nothing by default."""
+    stock: Mapping[CapacityKey, int] = field(default_factory=dict)
+    """How many machines the pools have at first; others are unlimited."""
     unreadable: tuple[tuple[float, float], ...] = ()
     """From when until when reservations cannot be read, in seconds since the beginning of the run."""
 

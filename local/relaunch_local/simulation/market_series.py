@@ -14,7 +14,7 @@ from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.market.policies import PolicyName
 from relaunch_local.ecs import Purchase, SpotPrice, Timing
 from relaunch_local.simulation.account import SimulatedAccount
-from relaunch_local.simulation.aws.trainings import Recipe
+from relaunch_local.simulation.aws.recipes import Recipe
 from relaunch_local.simulation.checks.returns import SpotWatch
 from relaunch_local.simulation.machine_scenario import MachineScenario
 from relaunch_local.simulation.options import Options

@@ -27,7 +27,7 @@ from relaunch.ports import CapacityProviderOffer
 from relaunch_local.ecs import SpotPrice, Timing
 from relaunch_local.ecs.engine.fleet import FleetFault
 from relaunch_local.simulation.account import SimulatedAccount
-from relaunch_local.simulation.aws.trainings import Recipe
+from relaunch_local.simulation.aws.recipes import Recipe
 from relaunch_local.simulation.machine_scenario import MachineScenario
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.paid_time import IDLE_PARTS, IdleTime, PaidInstances

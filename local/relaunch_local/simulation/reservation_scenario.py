@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from relaunch.core.definitions.accelerator import PurchasePolicy
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch_local.simulation.aws.trainings import Recipe
+from relaunch_local.simulation.aws.recipes import Recipe
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.machine_scenario import MachineScenario, PlannedReservation
 from relaunch_local.simulation.scenario import Scenario

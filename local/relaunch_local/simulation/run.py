@@ -21,6 +21,7 @@ from relaunch_local.simulation.faults.cluster_troubles import ClusterTroubles
 from relaunch_local.simulation.faults.clusters import ClusterFaults
 from relaunch_local.simulation.faults.endless_machines import EndlessMachines
 from relaunch_local.simulation.faults.failed_tasks import FailedTaskFaults
+from relaunch_local.simulation.faults.group_losses import GroupLosses
 from relaunch_local.simulation.faults.late_machines import LateMachines
 from relaunch_local.simulation.faults.machines import MachineFaults
 from relaunch_local.simulation.faults.mass_losses import MassLosses
@@ -149,6 +150,7 @@ class SeedRun:
     def _let_instances_go(self) -> None:
         AbsentAgents(self.account)
         MassLosses(self.account)
+        GroupLosses(self.account, self.workload.cancel_any_job)
         Retirements(self.account)
         self.reservations = Reservations(self.account)
 

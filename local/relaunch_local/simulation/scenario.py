@@ -20,8 +20,8 @@ from relaunch_local.ecs import (
     Timing,
 )
 from relaunch_local.simulation.aws.outages import Outage
+from relaunch_local.simulation.aws.recipes import SIDECAR, Recipe, Sidecar
 from relaunch_local.simulation.aws.template import ACCOUNT, CLUSTER, REGION
-from relaunch_local.simulation.aws.trainings import SIDECAR, Recipe, Sidecar
 from relaunch_local.simulation.definition_scenario import MAIN_MEMORY
 from relaunch_local.simulation.instance_types import ON_DEMAND_USD_PER_HOUR, USD_PER_HOUR
 from relaunch_local.simulation.machine_scenario import MachineScenario
@@ -177,6 +177,7 @@ def provision(simulator: EcsSimulator, scenario: Scenario) -> None:
         simulator.add_capacity_provider(provider.name, group, cluster=CLUSTER)
         limit = scenario.capacity[provider.name]
         simulator.set_capacity(provider.instance_type, purchase, limit)
+    simulator.instances.capacity.update(scenario.machines.stock)
     simulator.scheduler.provisioning_quota = scenario.provisioning_quota
     # Their revisions were created before the run, one after the other.
     simulator.set_timing(replace(scenario.timing, revision_creation=0.0))

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.job import Job
-from relaunch_local.simulation.aws.trainings import work_of
+from relaunch_local.simulation.aws.recipes import work_of
 from relaunch_local.simulation.scenario import Scenario
 
 

@@ -22,5 +22,5 @@ class Upstream(Protocol):
         ...
 
 
-REFRESHING = frozenset({"DescribeClusters", "CreateFleet"})
+REFRESHING = frozenset({"DescribeClusters", "CreateFleet", "RunInstances"})
 """The actions before which the simulator asks what there is: those that use what a deployment has made."""

@@ -18,6 +18,7 @@ def process_spec(task: Task, container: Container, on_exit: OnExit) -> ProcessSp
         each["name"]: each["value"]
         for each in (*container.definition.get("environment", ()), *override.get("environment", ()))
     }
+    is_on_host = task.definition.get("networkMode") == "host"
     return ProcessSpec(
         task_arn=task.arn,
         family=task.definition["family"],
@@ -30,6 +31,8 @@ def process_spec(task: Task, container: Container, on_exit: OnExit) -> ProcessSp
         instance_id=task.instance.instance_id if task.instance else "",
         started_by=task.started_by or "",
         has_entry_point=bool(container.definition.get("entryPoint")),
+        address=task.instance.private_address if task.instance and is_on_host else "",
+        has_init=bool(container.definition.get("linuxParameters", {}).get("initProcessEnabled")),
     )
 
 

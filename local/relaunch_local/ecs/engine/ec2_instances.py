@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from relaunch_local.ecs.engine.addresses import private_dns_name
 from relaunch_local.ecs.engine.ec2_listing import filters_of, matches, page_of
 from relaunch_local.ecs.engine.ec2_permissions import Ec2Permissions
 from relaunch_local.ecs.engine.instances import VPC_ID, Instances
@@ -47,16 +48,29 @@ class Ec2Instances:
         _check_page_size(request, by_id=bool(ids))
         found = self._named(ids) if ids else self.instances.all_known()
         filters = filters_of(request)
-        reservations = [
-            {
-                "ReservationId": f"r-{instance.instance_id[2:]}",
-                "OwnerId": self.region.arns.account,
-                "Instances": [_description(instance)],
-            }
+        rows = [
+            instance
             for instance in found
             if all(matches(values, _filtered(instance, name)) for name, values in filters.items())
         ]
-        return page_of("Reservations", reservations, request)
+        page = page_of("Reservations", rows, request)
+        return {**page, "Reservations": self._reservations(page["Reservations"])}
+
+    def _reservations(self, instances: Sequence[Instance]) -> list[JsonObject]:
+        """Return the instances by the launch that they come from: one launch may launch many."""
+        by_launch: dict[str, list[Instance]] = {}
+        for instance in instances:
+            by_launch.setdefault(instance.launched_with or instance.instance_id, []).append(instance)
+        return [self.reservation_of(launched) for launched in by_launch.values()]
+
+    def reservation_of(self, launched: Sequence[Instance]) -> JsonObject:
+        """Return the instances of one launch as DescribeInstances and RunInstances return them."""
+        first = launched[0].launched_with or launched[0].instance_id
+        return {
+            "ReservationId": f"r-{first[2:]}",
+            "OwnerId": self.region.arns.account,
+            "Instances": [self._description(instance) for instance in launched],
+        }
 
     def describe_status(self, request: JsonObject) -> JsonObject:
         """DescribeInstanceStatus by ID: only instances that are running, by default.
@@ -126,6 +140,14 @@ class Ec2Instances:
             subject = f"The instance ID{'s' if len(missing) > 1 else ''} '{', '.join(missing)}'"
             raise EcsError("InvalidInstanceID.NotFound", f"{subject} do{'' if len(missing) > 1 else 'es'} not exist")
         return [instance for instance in found.values() if instance is not None]
+
+    def _description(self, instance: Instance) -> JsonObject:
+        address = instance.private_address
+        is_known = instance.addressed_at is None or instance.addressed_at <= self.region.clock.now()
+        if not address or not is_known:
+            return _description(instance)
+        name = private_dns_name(address, self.region.arns.region)
+        return {**_description(instance), "PrivateIpAddress": address, "PrivateDnsName": name}
 
 
 def _check_format(ids: Sequence[str]) -> None:
@@ -224,6 +246,7 @@ _FILTERED: dict[str, Callable[[Instance], str]] = {
     "instance-id": lambda instance: instance.instance_id,
     "instance-lifecycle": lambda instance: "spot" if instance.purchase is Purchase.SPOT else "",
     "subnet-id": lambda instance: instance.subnet_id,
+    "private-ip-address": lambda instance: instance.private_address,
     "client-token": lambda instance: instance.fleet.client_token if instance.fleet else "",
 }
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from relaunch_local.ecs.engine.fleet_offers import Offer
 from relaunch_local.ecs.engine.identifiers import Arns
 from relaunch_local.ecs.engine.instances import VPC_ID
-from relaunch_local.ecs.engine.settings import Purchase
 from relaunch_local.ecs.errors import EcsError
 from relaunch_local.iam.permission import Authorize, ContextValue, Permission
 
@@ -117,7 +116,7 @@ class Ec2Permissions:
         template = self.arns.ec2(f"launch-template/{offer.template_id}")
         members = offer.override.members
         common = {"ec2:LaunchTemplate": template}
-        market = "spot" if offer.place.purchase is Purchase.SPOT else "on-demand"
+        market = offer.market or offer.place.purchase.value
         of_instance = {
             "ec2:InstanceType": offer.place.instance_type,
             "ec2:InstanceMarketType": market,

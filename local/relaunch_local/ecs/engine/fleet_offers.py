@@ -11,7 +11,7 @@ from relaunch_local.ecs.engine.launch_templates import LaunchTemplates
 from relaunch_local.ecs.engine.pools import Place
 from relaunch_local.ecs.engine.settings import DEFAULT_IMAGE_ID, LaunchTemplateVersion, Purchase
 from relaunch_local.ecs.errors import EcsError
-from relaunch_local.ecs.rules.fleet import FleetOverride, FleetRequest
+from relaunch_local.ecs.rules.fleet import FleetOverride, FleetRequest, FleetTarget
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,8 @@ class Offer:
     version: int
     template: LaunchTemplateVersion
     place: Place
+    market: str = ""
+    """Its `ec2:InstanceMarketType`: empty for its purchase option, or `capacity-block`."""
 
     @property
     def image_parameter(self) -> str:
@@ -54,7 +56,7 @@ def offers_of(fleet: FleetRequest, templates: LaunchTemplates, subnets: Mapping[
     """
     # EC2 describes an instance in a reservation as on-demand.
     purchase = Purchase.ON_DEMAND if fleet.reservation_id else Purchase(fleet.market)
-    offers = [_offer_of(override, purchase, templates, subnets) for override in fleet.overrides]
+    offers = [offer_of(override, purchase, templates, subnets) for override in fleet.overrides]
     pairs = [(offer.place.instance_type, offer.place.zone) for offer in offers if offer.place.zone]
     for instance_type, zone in pairs:
         if pairs.count((instance_type, zone)) > 1:
@@ -63,9 +65,14 @@ def offers_of(fleet: FleetRequest, templates: LaunchTemplates, subnets: Mapping[
     return offers
 
 
-def _offer_of(
+def offer_of(
     override: FleetOverride, purchase: Purchase, templates: LaunchTemplates, subnets: Mapping[str, str]
 ) -> Offer:
+    """Return the offer of an override; `subnets` has the zone of each subnet.
+
+    Raises:
+        EcsError: an unknown launch template; InvalidFleetConfig for a subnet that is not in the override's zone.
+    """
     template, number, version = templates.find(override.template)
     members = override.members
     zone = subnets.get(members["SubnetId"], "")
@@ -99,6 +106,19 @@ def in_order(
         "price-capacity-optimized": lambda offer: (scarce(offer), price(offer)),
     }
     return sorted(offers, key=keys[strategy])
+
+
+def choices_of(offers: Sequence[Offer], target: FleetTarget) -> list[list[Offer]]:
+    """Return the offers among which a fleet may be spread, the first choice first.
+
+    A fleet of one type, or in one zone, is launched in the offers of one choice alone.
+    """
+    choices: dict[tuple[str, str], list[Offer]] = {}
+    for offer in offers:
+        instance_type = offer.place.instance_type if target.is_of_one_type else ""
+        zone = offer.place.zone if target.is_in_one_zone else ""
+        choices.setdefault((instance_type, zone), []).append(offer)
+    return [*choices.values()]
 
 
 def _unset_last(value: float | None) -> tuple[bool, float]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from relaunch_local.ecs.engine.addresses import PrivateAddresses
 from relaunch_local.ecs.engine.identifiers import last_part
 from relaunch_local.ecs.engine.model import (
     AutoScalingGroupState,
@@ -84,6 +85,7 @@ class Instances:
     on_registered: list[Callable[[Instance], None]] = field(default_factory=list)
     on_terminating: list[Callable[[Instance], None]] = field(default_factory=list)
     """Called when an instance is `shutting-down`."""
+    addresses: PrivateAddresses = field(default_factory=PrivateAddresses)
     _counts: Counter[CapacityKey] = field(default_factory=Counter)
     _bill_of: dict[str, BillLine] = field(default_factory=dict)
     _terminated: list[Instance] = field(default_factory=list)
@@ -118,8 +120,14 @@ class Instances:
 
     def has_capacity(self, instance_type: str, purchase: Purchase, zone: str) -> bool:
         """Return whether another instance can be launched in the zone."""
+        stock = self.stock(instance_type, purchase, zone)
+        return stock is None or stock > 0
+
+    def stock(self, instance_type: str, purchase: Purchase, zone: str) -> int | None:
+        """Return how many more instances can be launched in the zone; None: nobody knows a limit."""
         keys = _count_keys(instance_type, purchase, zone)
-        return all(self._counts[key] < self.capacity[key] for key in keys if key in self.capacity)
+        left = (max(self.capacity[key] - self._counts[key], 0) for key in keys if key in self.capacity)
+        return min(left, default=None)
 
     def describe_new(self, spec: LaunchSpecification, instance_id: str = "") -> Instance:
         """Return an instance as it would have just registered, without launching it."""
@@ -156,6 +164,7 @@ class Instances:
         instance = self.describe_new(spec, self.region.ids.instance_id())
         instance.agent_connected = False
         instance.status = None
+        instance.private_address = self.addresses.take(instance.subnet_id)
         self.by_id[instance.instance_id] = instance
         if not instance.reservation_id:
             self._counts.update(_count_keys(instance.instance_type, instance.purchase, instance.zone))
@@ -171,6 +180,8 @@ class Instances:
         if spec.fleet is not None:
             seconds = _chosen(spec.host.visibility, self.region.timing.fleet_visibility)
             instance.visible_at = instance.launched_at + timedelta(seconds=seconds / self.region.clock.speed)
+            seconds = spec.host.addressed_after
+            instance.addressed_at = instance.launched_at + timedelta(seconds=seconds / self.region.clock.speed)
         self._publish_state(instance)
         seconds = _chosen(spec.host.boot, self.region.timing.boot)
         self.region.clock.call_later(seconds, lambda: self._booted(instance))
@@ -295,6 +306,8 @@ class Instances:
         now = self.region.clock.now()
         instance.state = InstanceState.TERMINATED
         instance.terminated_at = now
+        self.addresses.release(instance.subnet_id, instance.private_address)
+        instance.private_address = ""
         self._bill_of.pop(instance.instance_id).terminated_at = now
         self._publish_state(instance)
         self._terminated.append(instance)

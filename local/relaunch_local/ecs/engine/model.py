@@ -142,11 +142,12 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class FleetMember:
-    """What an instance has of the fleet that launched it."""
+    """What an instance has of the fleet, or of the RunInstances, that launched it."""
 
     fleet_id: str
+    """Empty for RunInstances."""
     client_token: str
-    """EC2's own, of the fleet's RunInstances; not that of the caller of CreateFleet."""
+    """EC2's own, of the fleet's RunInstances, not that of the caller of CreateFleet; or that of a RunInstances."""
     instance_profile_arn: str
     has_watchdog: bool
 
@@ -179,6 +180,12 @@ class Instance:
     reservation_id: str = ""
     """The capacity reservation that it was launched into."""
     tags: dict[str, str] = field(default_factory=dict)
+    private_address: str = ""
+    """Its private IPv4 address, from its launch until it is terminated."""
+    addressed_at: datetime | None = None
+    """From when DescribeInstances tells the address; None: from its launch."""
+    launched_with: str = ""
+    """The first instance of its launch, whose `ReservationId` it has; empty: its own."""
     host: HostPlan = SOUND
     pulled_image: str = ""
     """The image that its user data pulls; it is there at `pulled_at`."""

@@ -15,6 +15,7 @@ from relaunch_local.ecs.engine.model import Instance, InstanceState
 from relaunch_local.ecs.engine.region import Region
 from relaunch_local.ecs.engine.settings import Purchase
 
+_NO_ADDRESSES = "InsufficientFreeAddressesInSubnet"
 _NOT_OFFERED = "Your requested instance type ({type}) is not supported in your requested Availability Zone ({zone})."
 
 MESSAGES = {
@@ -54,6 +55,14 @@ class Place:
     purchase: Purchase
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many of the instances that are asked for a pool has, and the error code of the others, empty without any."""
+
+    instances: int
+    code: str = ""
+
+
 class HostFault(Enum):
     """What goes wrong with every instance of a pool, which EC2 launches and bills."""
 
@@ -84,32 +93,39 @@ class Pools:
     host_faults: dict[CapacityKey, HostFault] = field(default_factory=dict)
     """What goes wrong with every instance that is launched in a pool."""
 
-    def expects_capacity(self, place: Place) -> bool:
-        """Return whether EC2 has stock, as far as its capacity-optimized strategies know."""
-        return self.instances.has_capacity(place.instance_type, place.purchase, place.zone)
+    def expects_capacity(self, place: Place, wanted: int = 1) -> bool:
+        """Return whether EC2 has stock for so many, as far as its capacity-optimized strategies know."""
+        stock = self.instances.stock(place.instance_type, place.purchase, place.zone)
+        return stock is None or stock >= wanted
 
     def refusal_of(self, place: Place) -> str | None:
         """Return the error code of a launch; None if there is an instance for it."""
-        if code := self._mistake_in(place):
-            return code
-        for zone in (place.zone, None):
-            code = self.refusals.get((place.instance_type, place.purchase, zone))
-            if code is not None:
-                return code
-        if self._exceeds_quota(place):
-            return "MaxSpotInstanceCountExceeded" if place.purchase is Purchase.SPOT else "VcpuLimitExceeded"
-        if self._is_full(place.subnet_id):
-            return "InsufficientFreeAddressesInSubnet"
-        return None if self.expects_capacity(place) else "InsufficientInstanceCapacity"
+        return self.room_for(place, 1).code or None
 
-    def refusal_of_reserved(self, place: Place) -> str | None:
-        """Return the error code of a launch into a reservation that has a free instance; None without an error.
+    def room_for(self, place: Place, wanted: int) -> Room:
+        """Return how many of so many instances can be launched, and what keeps EC2 from launching the others."""
+        code = self._mistake_in(place) or self._refusal_in(place)
+        if code is not None:
+            return Room(0, code)
+        is_spot = place.purchase is Purchase.SPOT
+        return _least(
+            wanted,
+            (self._left_of_quota(place), "MaxSpotInstanceCountExceeded" if is_spot else "VcpuLimitExceeded"),
+            (self._free_addresses(place.subnet_id), _NO_ADDRESSES),
+            (self.instances.stock(place.instance_type, place.purchase, place.zone), "InsufficientInstanceCapacity"),
+        )
+
+    def room_in_reservation(self, place: Place, wanted: int, free: tuple[int, str]) -> Room:
+        """Return how many of so many can be launched into a reservation, which has so many free, and the code if not.
 
         Stock and quotas were asked for when it was made.
         """
-        return self._mistake_in(place) or (
-            "InsufficientFreeAddressesInSubnet" if self._is_full(place.subnet_id) else None
-        )
+        code = self._mistake_in(place)
+        return Room(0, code) if code else _least(wanted, free, (self._free_addresses(place.subnet_id), _NO_ADDRESSES))
+
+    def _refusal_in(self, place: Place) -> str | None:
+        keys = [(place.instance_type, place.purchase, zone) for zone in (place.zone, None)]
+        return next((self.refusals[key] for key in keys if key in self.refusals), None)
 
     def _mistake_in(self, place: Place) -> str | None:
         if not self._is_offered(place):
@@ -124,11 +140,11 @@ class Pools:
     def _types_in(self, zone: str) -> Iterable[str]:
         return self.offerings.get(zone, ())
 
-    def _exceeds_quota(self, place: Place) -> bool:
+    def _left_of_quota(self, place: Place) -> int | None:
         family = family_of(place.instance_type)
         quota = self.vcpu_quotas.get((family, place.purchase))
         if quota is None:
-            return False
+            return None
         # AWS does not say when an instance that ends stops to count: here when it is terminated.
         used = sum(
             instance.shape.vcpus
@@ -137,14 +153,24 @@ class Pools:
             and not instance.reservation_id
             and family_of(instance.instance_type) == family
         )
-        return used + self.region.shapes[place.instance_type].vcpus > quota
+        return (quota - used) // self.region.shapes[place.instance_type].vcpus
 
-    def _is_full(self, subnet_id: str) -> bool:
+    def _free_addresses(self, subnet_id: str) -> int | None:
         most = self.addresses.get(subnet_id)
-        return most is not None and sum(each.subnet_id == subnet_id for each in self._counted()) >= most
+        return None if most is None else most - sum(each.subnet_id == subnet_id for each in self._counted())
 
     def _counted(self) -> Iterable[Instance]:
         return (each for each in self.instances.by_id.values() if each.state is not InstanceState.TERMINATED)
+
+
+def _least(wanted: int, *limits: tuple[int | None, str]) -> Room:
+    """Return what the first of the closest limits leaves of so many instances; None: it limits nothing."""
+    left, code = min(
+        ((max(number, 0), code) for number, code in limits if number is not None),
+        key=lambda limit: limit[0],
+        default=(wanted, ""),
+    )
+    return Room(wanted) if left >= wanted else Room(left, code)
 
 
 @cache

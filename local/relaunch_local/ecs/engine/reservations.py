@@ -26,7 +26,7 @@ ENDED_BEFORE_END = timedelta(minutes=30)
 
 _ID = re.compile(r"cr-([0-9a-f]{8}|[0-9a-f]{17})")
 _OVER = frozenset({"expired", "cancelled"})
-_FULL = "ReservationCapacityExceeded"
+FULL = "ReservationCapacityExceeded"
 _NOT_ACTIVE = "InvalidCapacityReservationState"
 
 
@@ -111,12 +111,12 @@ class CapacityReservations:
     def refusal_of(self, reservation: CapacityReservation, reservation_type: str, place: Place) -> str | None:
         """Return the error code of a launch into a reservation; None if there is a free instance for it."""
         if reservation.state != "active":
-            return _NOT_ACTIVE if reservation.state in _OVER else _FULL
+            return _NOT_ACTIVE if reservation.state in _OVER else FULL
         is_of_type = reservation.type == reservation_type
         is_alike = is_of_type and (reservation.instance_type, reservation.zone) == (place.instance_type, place.zone)
         ends_at = reservation.ends_at if reservation.is_block else None
         is_ending = ends_at is not None and self.region.clock.now() >= ends_at - ENDED_BEFORE_END
-        return None if is_alike and not is_ending and self.available(reservation) else _FULL
+        return None if is_alike and not is_ending and self.available(reservation) else FULL
 
     def describe(self, request: JsonObject) -> JsonObject:
         """DescribeCapacityReservations, by ID or by filters.

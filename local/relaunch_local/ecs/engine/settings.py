@@ -116,6 +116,8 @@ class HostPlan:
     """From the registration to the event with all GPUs; None: never."""
     has_device_attribute: bool = True
     """Whether the user data counts the Neuron devices."""
+    addressed_after: float = 0.0
+    """From the launch until DescribeInstances tells its private address, if that is later than `visibility`."""
     connects_after: float = 0.0
     """From the registration to the first connection of the agent."""
     disconnects_every: float | None = None
@@ -233,6 +235,8 @@ class FleetSettings:
     """Whether a launch into a reservation that is refused fails the whole call. AWS does not say."""
     raises_throttling: bool = False
     """Whether a throttled launch fails the whole call, rather than being one of its errors."""
+    choices_tried: int = 1
+    """How many types, or zones, EC2 tries for a fleet that must be in one. AWS does not say that it tries another."""
     watchdog: Watchdog = Watchdog()
     plan_of: Callable[[str, str, Purchase], HostPlan] = all_sound
     """Returns the plan of a host by its instance type, zone and purchase option."""

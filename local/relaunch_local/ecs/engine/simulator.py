@@ -26,6 +26,7 @@ from relaunch_local.ecs.engine.pools import Pools
 from relaunch_local.ecs.engine.queries import Queries
 from relaunch_local.ecs.engine.region import Event, EventBus, Region
 from relaunch_local.ecs.engine.reservations import CapacityReservations
+from relaunch_local.ecs.engine.run_instances import InstanceLaunches
 from relaunch_local.ecs.engine.scheduler import Scheduler
 from relaunch_local.ecs.engine.services import Services
 from relaunch_local.ecs.engine.settings import DEFAULT_IMAGE_ID, AutoScalingGroup, Purchase, SimulatorSettings, Timing
@@ -43,6 +44,7 @@ Handler = Callable[[JsonObject], JsonObject]
 SERVED_EC2_ACTIONS = frozenset(
     {
         "CreateFleet",
+        "RunInstances",
         "TerminateInstances",
         "DescribeInstances",
         "DescribeInstanceStatus",
@@ -55,6 +57,8 @@ SERVED_EC2_ACTIONS = frozenset(
     }
 )
 """The actions of EC2 that the simulator answers."""
+_CHANGING_INSTANCES = frozenset({"CreateFleet", "RunInstances", "TerminateInstances"})
+"""Those that ask for their permissions themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +119,9 @@ class EcsSimulator:
         self.ec2_instances = Ec2Instances(self.region, self.instances, permissions)
         self.reservations = CapacityReservations(self.region, self.instances)
         self.fleets = self._make_fleets(permissions)
+        self.launches = InstanceLaunches(
+            self.fleets, self.ec2_instances, FleetTokens(clock, settings.fleet.token_lifetime)
+        )
         self._hosts = Hosts(self.region, self.instances, self.lifecycle, settings.fleet.watchdog)
         self._authorization = None if authorize is None else Authorization(arns, authorize)
         self._handlers = self._all_handlers()
@@ -151,7 +158,7 @@ class EcsSimulator:
             DroppedConnectionError: A fault was injected.
         """
         with self._recorded("ec2", action, parameters, access_key):
-            if self._authorization is not None and action not in ("CreateFleet", "TerminateInstances"):
+            if self._authorization is not None and action not in _CHANGING_INSTANCES:
                 self._authorization.check_ec2(access_key, action)
             fault = self.faults.take(action)
             if fault is not None and fault.moment is not FaultMoment.AFTER:
@@ -274,10 +281,13 @@ class EcsSimulator:
     def _perform_ec2(self, action: str, parameters: JsonObject, access_key: str) -> JsonObject:
         if action not in SERVED_EC2_ACTIONS:
             raise EcsError("InvalidAction", f"The action {action} is not valid for this web service.")
-        if action == "CreateFleet":
-            return self.fleets.create(parameters, access_key)
-        if action == "TerminateInstances":
-            return self.ec2_instances.terminate(parameters, access_key)
+        if action in _CHANGING_INSTANCES:
+            changes = {
+                "CreateFleet": self.fleets.create,
+                "RunInstances": self.launches.run,
+                "TerminateInstances": self.ec2_instances.terminate,
+            }
+            return changes[action](parameters, access_key)
         handlers: dict[str, Handler] = {
             "DescribeInstances": self.ec2_instances.describe,
             "DescribeInstanceStatus": self.ec2_instances.describe_status,

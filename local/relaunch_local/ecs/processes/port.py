@@ -40,6 +40,10 @@ class ProcessSpec:
     started_by: str = ""
     has_entry_point: bool = False
     """Whether the task definition has an entry point, in the place of the image's."""
+    address: str = ""
+    """The private address at which other machines reach it: that of its instance in the network mode `host`."""
+    has_init: bool = False
+    """Whether an init process passes signals on (`initProcessEnabled`): else the program is the container's PID 1."""
 
 
 class ProcessHandle(Protocol):

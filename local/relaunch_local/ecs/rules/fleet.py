@@ -1,11 +1,11 @@
-"""Validation of CreateFleet (CreateFleet, Amazon EC2 API Reference), of the type `instant` for one instance.
+"""Validation of CreateFleet (CreateFleet, Amazon EC2 API Reference), of the type `instant`.
 
 The reference gives no error codes for invalid parameters: these are in EC2's style. What is valid but not simulated is
 refused with UnsupportedOperation.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,10 @@ from relaunch_local.ecs.rules.tags import check_tags
 
 MAX_CONFIGS = 50
 MAX_OVERRIDES = 300
+MAX_TARGET = 10_000
+"""The target capacity of one fleet ("Quotas for EC2 Fleet and Spot Fleet", Amazon EC2 User Guide)."""
+MAX_MINIMUM = 1_000
+"""The most of MinTargetCapacity (SpotOptionsRequest and OnDemandOptionsRequest)."""
 SPOT = "spot"
 ON_DEMAND = "on-demand"
 RESERVED = "reserved-capacity"
@@ -30,7 +34,7 @@ _REQUEST = {
     "TagSpecifications", "TargetCapacitySpecification", "Type",
 }  # fmt: skip
 _TARGET = {"TotalTargetCapacity", "DefaultTargetCapacityType"}
-_OPTIONS = {"AllocationStrategy", "SingleInstanceType", "SingleAvailabilityZone"}
+_OPTIONS = {"AllocationStrategy", "MinTargetCapacity", "SingleInstanceType", "SingleAvailabilityZone"}
 _TEMPLATE = {"LaunchTemplateId", "LaunchTemplateName", "Version"}
 _OVERRIDE = {"AvailabilityZone", "ImageId", "InstanceType", "Priority", "SubnetId"}
 
@@ -60,6 +64,17 @@ class FleetOverride:
 
 
 @dataclass(frozen=True, slots=True)
+class FleetTarget:
+    """How many instances a fleet is to have, and which of them must be alike."""
+
+    total: int = 1
+    minimum: int = 0
+    """With fewer than this none is launched; 0: as many as there are."""
+    is_of_one_type: bool = False
+    is_in_one_zone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class FleetRequest:
     """A valid request."""
 
@@ -72,6 +87,7 @@ class FleetRequest:
     reservation_id: str = ""
     """The reservation that it launches into, empty without one."""
     reservation_type: str = ""
+    target: FleetTarget = FleetTarget()
 
 
 def parse_create_fleet(request: Mapping[str, Any]) -> FleetRequest:
@@ -79,34 +95,59 @@ def parse_create_fleet(request: Mapping[str, Any]) -> FleetRequest:
 
     Raises:
         EcsError: MissingParameter, InvalidParameterValue, InvalidParameterCombination, InvalidClientToken,
-            InvalidAMIID.Malformed; UnsupportedOperation for what is not simulated.
+            InvalidAMIID.Malformed, TargetCapacityLimitExceeded, UnknownParameter; UnsupportedOperation for what is
+            not simulated.
     """
-    _only(request, _REQUEST, "CreateFleet")
-    token = request.get("ClientToken")
-    if token is not None and not _TOKEN.fullmatch(token):
-        raise EcsError("InvalidClientToken", "A client token has 1 to 64 ASCII characters.")
+    only(request, _REQUEST, "CreateFleet")
+    check_token(request)
     fleet_type = request.get("Type", "maintain")
-    _refuse(fleet_type not in ("instant", "maintain", "request"), f"Invalid fleet type: {fleet_type}")
+    refuse(fleet_type not in ("instant", "maintain", "request"), f"Invalid fleet type: {fleet_type}")
     if fleet_type != "instant":
         raise EcsError("UnsupportedOperation", f"The simulator has fleets of the type instant only, not {fleet_type}.")
     market = _market(request)
     strategy = _strategy(request, market)
     reserved = _reserved(request) if market == RESERVED else ("", "")
-    return FleetRequest(market, strategy, _overrides(request), _tags(request), *reserved)
+    tags = parse_tags(request, _TAGGED)
+    return FleetRequest(market, strategy, _overrides(request), tags, *reserved, _target(request, market, strategy))
+
+
+def check_token(request: Mapping[str, Any]) -> None:
+    """Raise InvalidClientToken for a client token that EC2 does not take."""
+    token = request.get("ClientToken")
+    if token is not None and not _TOKEN.fullmatch(token):
+        raise EcsError("InvalidClientToken", "A client token has 1 to 64 ASCII characters.")
 
 
 def _market(request: Mapping[str, Any]) -> str:
-    target = _needed(request, "TargetCapacitySpecification")
-    _only(target, _TARGET, "TargetCapacitySpecification")
-    total = _needed(target, "TotalTargetCapacity", "TargetCapacitySpecification.")
-    _refuse(total < 1, "TotalTargetCapacity must be at least 1.")
-    if total > 1:
-        raise EcsError("UnsupportedOperation", "The simulator launches one instance in each fleet.")
-    market = str(_needed(target, "DefaultTargetCapacityType", "TargetCapacitySpecification."))
+    target = needed(request, "TargetCapacitySpecification")
+    only(target, _TARGET, "TargetCapacitySpecification")
+    total = needed(target, "TotalTargetCapacity", "TargetCapacitySpecification.")
+    refuse(total < 1, "TotalTargetCapacity must be at least 1.")
+    if total > MAX_TARGET:
+        raise EcsError("TargetCapacityLimitExceeded", f"The target capacity of a fleet is at most {MAX_TARGET}.")
+    market = str(needed(target, "DefaultTargetCapacityType", "TargetCapacitySpecification."))
     if market == CAPACITY_BLOCK:
         raise EcsError("UnsupportedOperation", f"The simulator does not simulate {market}.")
-    _refuse(market not in _OPTIONS_OF, f"Invalid DefaultTargetCapacityType: {market}")
+    refuse(market not in _OPTIONS_OF, f"Invalid DefaultTargetCapacityType: {market}")
     return market
+
+
+def _target(request: Mapping[str, Any], market: str, strategy: str) -> FleetTarget:
+    total = request["TargetCapacitySpecification"]["TotalTargetCapacity"]
+    if total > 1 and strategy == "diversified":
+        raise EcsError("UnsupportedOperation", "The simulator does not spread instances over pools.")
+    options = request.get(_OPTIONS_OF[market], {})
+    minimum = options.get("MinTargetCapacity")
+    target = FleetTarget(
+        total, minimum or 0, options.get("SingleInstanceType", False), options.get("SingleAvailabilityZone", False)
+    )
+    if minimum is not None:
+        refuse(not 1 <= minimum <= MAX_MINIMUM, f"MinTargetCapacity must be 1 to {MAX_MINIMUM}.")
+        refuse(minimum > total, f"MinTargetCapacity ({minimum}) exceeds the TotalTargetCapacity ({total}).")
+        if not target.is_of_one_type and not target.is_in_one_zone:
+            message = "MinTargetCapacity requires SingleInstanceType or SingleAvailabilityZone."
+            raise EcsError("MissingParameter", message)
+    return target
 
 
 def _strategy(request: Mapping[str, Any], market: str) -> str:
@@ -116,97 +157,110 @@ def _strategy(request: Mapping[str, Any], market: str) -> str:
     if market == RESERVED:
         return _STRATEGIES[ON_DEMAND][0]
     options = request.get(_OPTIONS_OF[market], {})
-    _only(options, _OPTIONS | ({"InstanceInterruptionBehavior"} if market == SPOT else set()), _OPTIONS_OF[market])
+    only(options, _OPTIONS | ({"InstanceInterruptionBehavior"} if market == SPOT else set()), _OPTIONS_OF[market])
     behavior = options.get("InstanceInterruptionBehavior", "terminate")
     if behavior != "terminate":
         raise EcsError("UnsupportedOperation", f"The simulator does not {behavior} interrupted instances.")
     strategy = str(options.get("AllocationStrategy", _STRATEGIES[market][0]))
-    _refuse(strategy not in _STRATEGIES[market], f"Invalid AllocationStrategy for {market}: {strategy}")
+    refuse(strategy not in _STRATEGIES[market], f"Invalid AllocationStrategy for {market}: {strategy}")
     return strategy
 
 
 def _reserved(request: Mapping[str, Any]) -> tuple[str, str]:
     """Return the ID and the type of the reservation that a request names (ReservedCapacityOptionsRequest)."""
-    options = _needed(request, "ReservedCapacityOptions")
-    _only(options, {"ReservationTypes", "CapacityReservationTarget"}, "ReservedCapacityOptions")
-    types = _needed(options, "ReservationTypes", "ReservedCapacityOptions.")
-    target = _needed(options, "CapacityReservationTarget", "ReservedCapacityOptions.")
-    _only(target, {"CapacityReservationIds"}, "CapacityReservationTarget")
-    ids = _needed(target, "CapacityReservationIds", "CapacityReservationTarget.")
+    options = needed(request, "ReservedCapacityOptions")
+    if "MinTargetCapacity" in options:
+        # ReservedCapacityOptionsRequest has none: a fleet fills a reservation as far as it goes.
+        raise EcsError("UnknownParameter", "The parameter ReservedCapacityOptions.MinTargetCapacity is not recognized")
+    only(options, {"ReservationTypes", "CapacityReservationTarget"}, "ReservedCapacityOptions")
+    types = needed(options, "ReservationTypes", "ReservedCapacityOptions.")
+    target = needed(options, "CapacityReservationTarget", "ReservedCapacityOptions.")
+    only(target, {"CapacityReservationIds"}, "CapacityReservationTarget")
+    ids = needed(target, "CapacityReservationIds", "CapacityReservationTarget.")
     for each in types:
-        _refuse(each not in (CAPACITY_BLOCK, ON_DEMAND_RESERVATION), f"Invalid reservation type: {each}")
+        refuse(each not in (CAPACITY_BLOCK, ON_DEMAND_RESERVATION), f"Invalid reservation type: {each}")
     if len(types) > 1 or len(ids) > 1:
         raise EcsError("UnsupportedOperation", "The simulator takes one reservation and its type in each fleet.")
     return ids[0], types[0]
 
 
 def _overrides(request: Mapping[str, Any]) -> tuple[FleetOverride, ...]:
-    configs = _needed(request, "LaunchTemplateConfigs")
-    _refuse(len(configs) > MAX_CONFIGS, f"A request has at most {MAX_CONFIGS} launch template configurations.")
+    configs = needed(request, "LaunchTemplateConfigs")
+    refuse(len(configs) > MAX_CONFIGS, f"A request has at most {MAX_CONFIGS} launch template configurations.")
     found: list[FleetOverride] = []
     for config in configs:
-        template = _needed(config, "LaunchTemplateSpecification", "LaunchTemplateConfigs.")
-        _check_template(template)
+        template = needed(config, "LaunchTemplateSpecification", "LaunchTemplateConfigs.")
+        check_template(template)
+        needed(template, "Version", "LaunchTemplateSpecification.")
         if not config.get("Overrides"):
             message = "The simulator has no default VPC: each configuration needs overrides."
             raise EcsError("UnsupportedOperation", message)
         found += [FleetOverride(template, _checked_override(each)) for each in config["Overrides"]]
-    _refuse(len(found) > MAX_OVERRIDES, f"A request has at most {MAX_OVERRIDES} overrides.")
+    refuse(len(found) > MAX_OVERRIDES, f"A request has at most {MAX_OVERRIDES} overrides.")
     return tuple(found)
 
 
-def _check_template(template: Mapping[str, Any]) -> None:
-    _only(template, _TEMPLATE, "LaunchTemplateSpecification")
+def check_template(template: Mapping[str, Any]) -> None:
+    """Raise an error for what names no launch template, or two."""
+    only(template, _TEMPLATE, "LaunchTemplateSpecification")
     if ("LaunchTemplateId" in template) == ("LaunchTemplateName" in template):
         message = "A LaunchTemplateSpecification has either a LaunchTemplateId or a LaunchTemplateName."
         raise EcsError("InvalidParameterCombination", message)
-    _needed(template, "Version", "LaunchTemplateSpecification.")
 
 
 def _checked_override(override: Mapping[str, Any]) -> Mapping[str, Any]:
-    _only(override, _OVERRIDE, "Overrides")
-    instance_type = _needed(override, "InstanceType", "Overrides.")
-    _refuse(not _INSTANCE_TYPE.fullmatch(instance_type), f"Invalid instance type: {instance_type}")
+    only(override, _OVERRIDE, "Overrides")
+    refuse(override.get("Priority", 0.0) < 0, "A Priority is not negative.")
+    return checked_place(override)
+
+
+def checked_place(override: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what names an instance type, a subnet and perhaps an image, if each is well-formed; raises an error."""
+    instance_type = needed(override, "InstanceType", "Overrides.")
+    refuse(not _INSTANCE_TYPE.fullmatch(instance_type), f"Invalid instance type: {instance_type}")
     subnet = override.get("SubnetId")
     if subnet is None:
         raise EcsError("UnsupportedOperation", "The simulator has no default VPC: each override needs a SubnetId.")
-    _refuse("," in subnet, "An override of an instant fleet has one SubnetId.")
-    _refuse(override.get("Priority", 0.0) < 0, "A Priority is not negative.")
+    refuse("," in subnet, "An override of an instant fleet has one SubnetId.")
     image = override.get("ImageId")
     if image is not None and not _IMAGE.fullmatch(image):
         raise EcsError("InvalidAMIID.Malformed", f'Invalid id: "{image}"')
     return override
 
 
-def _tags(request: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def parse_tags(request: Mapping[str, Any], kinds: Collection[str]) -> dict[str, dict[str, str]]:
+    """Return the tags of a request by resource type, of which `kinds` can be tagged; raises InvalidParameterValue."""
     found: dict[str, dict[str, str]] = {}
     for specification in request.get("TagSpecifications", ()):
-        kind = _needed(specification, "ResourceType", "TagSpecifications.")
-        _refuse(kind not in _TAGGED, f"'{kind}' is not a valid taggable resource type for this operation.")
-        _refuse(kind in found, f"TagSpecifications name the resource type {kind} more than once.")
+        kind = needed(specification, "ResourceType", "TagSpecifications.")
+        refuse(kind not in kinds, f"'{kind}' is not a valid taggable resource type for this operation.")
+        refuse(kind in found, f"TagSpecifications name the resource type {kind} more than once.")
         found[kind] = _tags_of(specification.get("Tags", ()))
     return found
 
 
 def _tags_of(tags: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    _refuse(not tags, "Tag specification must have at least one tag")
-    check_tags([{"key": tag.get("Key", ""), "value": tag.get("Value", "")} for tag in tags], _refuse)
+    refuse(not tags, "Tag specification must have at least one tag")
+    check_tags([{"key": tag.get("Key", ""), "value": tag.get("Value", "")} for tag in tags], refuse)
     return {tag["Key"]: tag.get("Value", "") for tag in tags}
 
 
-def _needed(holder: Mapping[str, Any], name: str, prefix: str = "") -> Any:
+def needed(holder: Mapping[str, Any], name: str, prefix: str = "") -> Any:
+    """Return a member that a request must have; raises MissingParameter."""
     value = holder.get(name)
     if value is None or value in ("", [], {}):
         raise EcsError("MissingParameter", f"The request must contain the parameter {prefix}{name}")
     return value
 
 
-def _only(holder: Mapping[str, Any], known: set[str], where: str) -> None:
+def only(holder: Mapping[str, Any], known: set[str], where: str) -> None:
+    """Raise UnsupportedOperation for members that are not simulated."""
     others = sorted(set(holder) - known)
     if others:
         raise EcsError("UnsupportedOperation", f"The simulator does not simulate {', '.join(others)} of {where}.")
 
 
-def _refuse(condition: bool, message: str) -> None:  # noqa: FBT001 - is read as an assert
+def refuse(condition: bool, message: str) -> None:  # noqa: FBT001 - is read as an assert
+    """Raise InvalidParameterValue if the condition holds."""
     if condition:
         raise EcsError("InvalidParameterValue", message)

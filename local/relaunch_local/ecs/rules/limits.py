@@ -74,10 +74,13 @@ class _Bucket:
     tokens: float
     filled_at: datetime
 
-    def take(self, now: datetime) -> bool:
+    def left(self, now: datetime) -> int:
         self.tokens = min(self.burst, self.tokens + (now - self.filled_at).total_seconds() * self.rate)
         self.filled_at = now
-        if self.tokens < 1.0:
+        return int(self.tokens)
+
+    def take(self, now: datetime) -> bool:
+        if not self.left(now):
             return False
         self.tokens -= 1.0
         return True
@@ -113,3 +116,12 @@ class RequestLimits:
     def may_launch_instance(self) -> bool:
         """Take a resource token for an instance; return False if the bucket is empty."""
         return not self.enabled or self._machines.take(self._clock.now())
+
+    def launches_left(self, wanted: int) -> int:
+        """Return for how many of so many instances there are resource tokens; it takes none."""
+        return min(wanted, self._machines.left(self._clock.now())) if self.enabled else wanted
+
+    def take_launches(self, instances: int) -> None:
+        """Take the resource tokens of so many instances."""
+        for _ in range(instances):
+            self.may_launch_instance()

@@ -13,11 +13,12 @@ from relaunch.adapters.aws.errors import error_code
 from relaunch.core.machines.settings import MACHINE_TAG
 from relaunch_local.ecs import Clock, EcsError, EcsSimulator, Event, InProcessClient
 from relaunch_local.ecs.api.in_process import client_error_of
-from relaunch_local.ecs.engine.fleet import FleetFault
+from relaunch_local.ecs.engine.fleet import GROUP_TAG, FleetFault
 from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.ecs.engine.settings import HostPlan
 from relaunch_local.simulation.aws.calls import CallErrors
 from relaunch_local.simulation.aws.clients import disconnected, timed_out
+from relaunch_local.simulation.aws.group_faults import GroupLaunchFaults
 from relaunch_local.simulation.chance import Chance
 
 REFUSALS = (
@@ -54,6 +55,15 @@ _RAISED = (
     "PendingVerification",
     "Blocked",
     "IdempotentParameterMismatch",
+    "RequestLimitExceeded",
+    "Unavailable",
+    "InternalError",
+)
+_RAISED_BY_RUN_INSTANCES = (
+    "InsufficientInstanceCapacity",
+    "ReservationCapacityExceeded",
+    "InvalidParameterValue",
+    "UnauthorizedOperation",
     "RequestLimitExceeded",
     "Unavailable",
     "InternalError",
@@ -129,6 +139,8 @@ class FaultyEc2:
     """Returns whether EC2 answers questions about capacity reservations with an error of its own."""
     image_fault: Callable[[], str] = lambda: ""
     """Returns the fault that EC2 meets when it reads the parameter of an AMI, empty for none."""
+    group_faults: Mapping[str, float] = field(default_factory=dict)
+    """How often what happens to the launch of several machines (group_faults.py)."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Delegate every other action."""
@@ -147,20 +159,18 @@ class FaultyEc2:
         """CreateFleet."""
         machine_id = _machine_of(parameters)
         note = machine_id[-6:]
+        count = int(parameters["TargetCapacitySpecification"]["TotalTargetCapacity"])
         self._watcher.fleet_asked(machine_id)
         self._read_image(machine_id)
         fleets = self._simulator.fleets
-        dice = self._chance.stream("fleets")
         if self._chance.strikes("fleet-call-refused", REFUSED_SHARE, note=note):
-            code = dice.choice(_RAISED)
+            code = self._chance.stream("fleets").choice(_RAISED)
             self._watcher.fleet_refused(machine_id, None, code)
             raise ec2_error(code, "CreateFleet")
-        if self._chance.strikes("fleet-launch-refused", 0.12, note=note):
-            # Some of the overrides, so that an instance is launched beside the errors, or all.
-            fleets.faults.append(FleetFault(dice.choice(REFUSALS), overrides=dice.choice((None, 1, 1, 2))))
-        elif self._chance.strikes("fleet-answer-empty", 0.03, note=note):
-            fleets.faults.append(FleetFault(is_empty=True))
-        fleets.plans.append(self.plan(note))
+        if (fault := self._fault_of_launch(count, note)) is not None:
+            fleets.faults.append(fault)
+        wanted = parameters["LaunchTemplateConfigs"][0]["Overrides"][0]["InstanceType"]
+        fleets.plans.extend(self._plans(count, wanted, note))
         try:
             answer = self._launch(machine_id, parameters)
         finally:
@@ -176,6 +186,43 @@ class FaultyEc2:
             pool = (override["InstanceType"], override["AvailabilityZone"])
             self._watcher.fleet_refused(machine_id, pool, error["ErrorCode"])
         return answer
+
+    def _fault_of_launch(self, count: int, note: str) -> FleetFault | None:
+        dice = self._chance.stream("fleets")
+        if self._chance.strikes("fleet-launch-refused", 0.12, note=note):
+            # Some of the overrides, so that an instance is launched beside the errors, or all.
+            return FleetFault(dice.choice(REFUSALS), overrides=dice.choice((None, 1, 1, 2)))
+        if self._chance.strikes("fleet-answer-empty", 0.03, note=note):
+            return FleetFault(is_empty=True)
+        return self._groups().answer(count, note)
+
+    def run_instances(self, **parameters: Any) -> Any:
+        """RunInstances, which a group of machines in a Capacity Block is launched by."""
+        group_id = _machine_of(parameters)
+        note = group_id[-6:]
+        self._watcher.fleet_asked(group_id)
+        self._read_image(group_id)
+        if self._chance.strikes("run-instances-refused", REFUSED_SHARE, note=note):
+            code = self._chance.stream("fleets/run-instances").choice(_RAISED_BY_RUN_INSTANCES)
+            self._watcher.fleet_refused(group_id, None, code)
+            raise ec2_error(code, "RunInstances")
+        plans = self._simulator.fleets.plans
+        plans.extend(self._plans(int(parameters["MaxCount"]), parameters["InstanceType"], note))
+        try:
+            return self._client.run_instances(**parameters)
+        except ClientError as error:
+            self._watcher.fleet_refused(group_id, None, error_code(error))
+            raise
+        finally:
+            plans.clear()
+
+    def _groups(self) -> GroupLaunchFaults:
+        return GroupLaunchFaults(self._chance, self.group_faults)
+
+    def _plans(self, count: int, instance_type: str, note: str) -> list[HostPlan]:
+        """Draw what the instances of one launch are like."""
+        shape = self._simulator.region.shapes.get(instance_type)
+        return self._groups().plans([self.plan(note) for _ in range(count)], shape, note)
 
     def _launch(self, machine_id: str, parameters: Mapping[str, Any]) -> Any:
         try:
@@ -281,8 +328,10 @@ def _no_stock(launched: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _machine_of(parameters: Mapping[str, Any]) -> str:
-    tagged = {each["ResourceType"]: each["Tags"] for each in parameters["TagSpecifications"]}
-    return next((str(tag["Value"]) for tag in tagged.get("instance", ()) if tag["Key"] == MACHINE_TAG), "")
+    """Return the machine, or the group of machines, that a launch is for."""
+    tagged = {each["ResourceType"]: each["Tags"] for each in parameters.get("TagSpecifications", ())}
+    named = {tag["Key"]: str(tag["Value"]) for tag in tagged.get("instance", ())}
+    return named.get(MACHINE_TAG) or named.get(GROUP_TAG, "")
 
 
 _HOST_FAULTS: tuple[tuple[str, float, Callable[[Any], Mapping[str, Any]]], ...] = (

@@ -8,98 +8,26 @@ from datetime import datetime, timedelta
 
 from relaunch_local.ecs import Clock, ProcessSpec
 from relaunch_local.ecs.clock import Timer
-from relaunch_local.ecs.processes.port import SIGKILL_EXIT, SIGTERM_EXIT, ProcessHandle
+from relaunch_local.ecs.processes.port import SIGKILL_EXIT, ProcessHandle
+from relaunch_local.simulation.aws.gangs import Gangs
+from relaunch_local.simulation.aws.rank_environment import is_of_gang
+from relaunch_local.simulation.aws.recipes import (
+    OUT_OF_MEMORY,
+    SIDECAR,
+    MachineFault,
+    Recipe,
+    Sidecar,
+    TrainingLog,
+    source_family,
+)
 from relaunch_local.simulation.aws.s3 import Checkpoint, ObjectStore, manifest_of
 from relaunch_local.simulation.chance import Chance
 
 _URI = re.compile(r"s3://([^/]+)/(.*)")
 _STEP = re.compile(r"/attempt-([0-9]+)/step-([0-9]+)/\Z")
-_SOURCE_FAMILY = re.compile("--.*")
-"""What a derived family has after the name of its source."""
-SIDECAR = "log_router"
-"""The name of the essential container beside the trainings of some definitions."""
 _SHARDS = ("model.bin", "optimizer.bin")
 _SAVES_AT_ITS_START = 0.5
 """The share of the trainings without any progress that save step 0 at their start, as frameworks do that log it."""
-MACHINE_EXIT_CODE = 93
-"""With this exit code the trainings of every definition say that their machine is at fault."""
-OUT_OF_MEMORY = "OutOfMemoryError: Container killed due to memory usage"
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """How the trainings of one definition behave.
-
-    `failures` is how many of a job's attempts fail before one may finish, with `exit_code`.
-    """
-
-    work_seconds: float
-    checkpoint_seconds: float | None
-    save_seconds: float = 4.0
-    failures: int = 0
-    exit_code: int = 1
-    failure_after_seconds: float = 120.0
-    sigterm_exit_code: int = SIGTERM_EXIT
-    saves_on_sigterm: bool = True
-    ignores_sigterm: bool = False
-    leaves_on_warning: bool = False
-    """Whether it polls the instance metadata, and saves and exits 0 on an interruption notice before SIGTERM."""
-    stalls_after_seconds: float | None = None
-    """The work after which some of its jobs gain no step any more, though they run."""
-    stalled_share: float = 0.0
-    """The share of such jobs."""
-
-
-@dataclass(frozen=True, slots=True)
-class MachineFault:
-    """How a fault of its machine ends a training: so long after its start, with this code and reason."""
-
-    after_seconds: float
-    exit_code: int
-    reason: str | None
-    on_end: Callable[[], None]
-    """Called if nothing else ended it before."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sidecar:
-    """How the essential container beside the trainings of one definition behaves.
-
-    It ends by itself with `exit_code`, `dies_after_seconds` from its start, in the first `deaths` tasks of each job,
-    and else when its task is stopped: with `sigterm_exit_code` after `sigterm_seconds`, or by SIGKILL if that is None.
-    """
-
-    deaths: int
-    dies_after_seconds: float
-    exit_code: int
-    sigterm_exit_code: int | None
-    sigterm_seconds: float
-
-
-def source_family(family: str) -> str:
-    """Return the family that a derived one is made from; itself if it is none."""
-    return _SOURCE_FAMILY.sub("", family)
-
-
-def work_of(recipe: Recipe, done_seconds: float = 0.0) -> timedelta:
-    """Return how long a training runs from a step on, if nothing stops it, with its pauses to save."""
-    left = max(recipe.work_seconds - done_seconds, 0.0)
-    saves = 0.0 if recipe.checkpoint_seconds is None else left / recipe.checkpoint_seconds
-    return timedelta(seconds=left + saves * recipe.save_seconds)
-
-
-@dataclass(slots=True)
-class TrainingLog:
-    """How the trainings of one job actually ended."""
-
-    started: int = 0
-    failed: int = 0
-    finished: int = 0
-    deserted: set[str] = field(default_factory=set)
-    """Tasks whose essential sidecar ended by itself while their program ran."""
-    endings: dict[str, str] = field(default_factory=dict)
-    """How each task's program ended: finished, failed, out of memory, sigterm, sigkill, left (by itself, warned), or
-    broken (by a fault of its machine)."""
 
 
 @dataclass(eq=False)
@@ -308,11 +236,30 @@ class Trainings:
     running: dict[str, _Training] = field(default_factory=dict)
     on_stalled: Callable[[ProcessSpec], None] = lambda _spec: None
     """Called when a training starts that is to gain no step from some point on."""
+    check: Callable[[str, bool, str], None] = lambda _name, _holds, _message: None
+    """Called with what must hold of the ranks of a gang, whether it does, and about which rank."""
+    gangs: Gangs = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Let ranks of gangs write to the same objects and logs."""
+        self.gangs = Gangs(
+            self.clock,
+            self.chance,
+            self.objects,
+            self.recipes,
+            self.logs,
+            self.check,
+            self.on_kill,
+            lambda spec: self.machine_fault_of(spec),  # noqa: PLW0108 - it is set later
+        )
 
     def start(self, spec: ProcessSpec) -> ProcessHandle:
         """Start a training from the checkpoint that the environment names, or from the beginning; or a sidecar."""
         if spec.container == SIDECAR:
             return self._start_sidecar(spec)
+        if is_of_gang(spec.environment):
+            self.on_start(spec)
+            return self.gangs.start(spec)
         job_id = spec.environment.get("RELAUNCH_JOB_ID", "")
         attempt = int(spec.environment.get("RELAUNCH_ATTEMPT", "0"))
         recipe = self.recipes[spec.environment["RECIPE"]]
@@ -359,7 +306,9 @@ class Trainings:
     def exit_now(self, task_arn: str) -> bool:
         """Finish a training now, for races; return False if it is not running."""
         training = self.running.get(task_arn)
-        if training is None or training.fails_at is not None:
+        if training is None:
+            return self.gangs.exit_now(task_arn)
+        if training.fails_at is not None:
             return False
         training.exit(0, "finished")
         return True
@@ -368,15 +317,19 @@ class Trainings:
         """Return how long a training would still run; 0 if it is not running."""
         training = self.running.get(task_arn)
         if training is None:
-            return 0.0
+            return self.gangs.seconds_left(task_arn)
         return min(training.recipe.work_seconds, training.fails_at or training.recipe.work_seconds) - training.done
 
     def warn(self, task_arn: str) -> bool:
         """Put an interruption notice into a training's metadata; return False if it does not poll it."""
         training = self.running.get(task_arn)
-        if training is None or not training.recipe.leaves_on_warning:
+        if training is None:
+            if not self.gangs.warn(task_arn):
+                return False
+        elif not training.recipe.leaves_on_warning:
             return False
-        training.leave()
+        else:
+            training.leave()
         self.chance.note_organic("training-left-by-itself")
         return True
 
@@ -385,6 +338,7 @@ class Trainings:
         training = self.running.get(task_arn)
         if training is not None and training.timer is not None:
             training.timer.cancel()
+        self.gangs.freeze(task_arn)
 
     def note_end(self, training: _Training, ending: str) -> None:
         """Record how a program ended."""

@@ -35,8 +35,9 @@ from relaunch.core.lifecycle.market_choice import ON_DEMAND_RESERVE
 from relaunch.core.machines.machine import Machine
 from relaunch.core.selection.expected_cost import CHECKPOINT_INTERVAL, START_OVERHEAD
 from relaunch_local.ecs import Clock
+from relaunch_local.simulation.aws.recipes import work_of
 from relaunch_local.simulation.aws.s3 import ObjectStore
-from relaunch_local.simulation.aws.trainings import Trainings, work_of
+from relaunch_local.simulation.aws.trainings import Trainings
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.checks.invariants import LONGEST_ORPHANED, Invariants
 from relaunch_local.simulation.checks.on_demand import OnDemand

@@ -8,8 +8,8 @@ from relaunch.core.jobs.attempt import IntentKind
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import WaitReason
 from relaunch.core.selection.expected_cost import START_OVERHEAD
+from relaunch_local.simulation.aws.recipes import Recipe, work_of
 from relaunch_local.simulation.aws.s3 import ObjectStore
-from relaunch_local.simulation.aws.trainings import Recipe, work_of
 
 # The clocks of two functions differ by up to six seconds.
 _CLOCK_SKEW = timedelta(seconds=7)

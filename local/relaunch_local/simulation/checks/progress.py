@@ -12,8 +12,8 @@ from datetime import timedelta
 
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
+from relaunch_local.simulation.aws.recipes import Recipe
 from relaunch_local.simulation.aws.s3 import ObjectStore
-from relaunch_local.simulation.aws.trainings import Recipe
 from relaunch_local.simulation.checks.facts import AccountFacts
 from relaunch_local.simulation.checks.times import CLOCK_SKEW, timestamp
 

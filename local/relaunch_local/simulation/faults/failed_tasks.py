@@ -9,7 +9,7 @@ the driver's Xid is in the reason of a container rests on no documentation.
 from relaunch_local.ecs.engine.model import Instance, Task
 from relaunch_local.ecs.processes.port import ProcessSpec
 from relaunch_local.simulation.account import SimulatedAccount
-from relaunch_local.simulation.aws.trainings import MACHINE_EXIT_CODE, MachineFault, source_family
+from relaunch_local.simulation.aws.recipes import MACHINE_EXIT_CODE, MachineFault, source_family
 from relaunch_local.simulation.checks.failed_tasks import Cause
 
 # Every other seed has one, in this order: few jobs get as far as their second machine with unknown words. Starts are

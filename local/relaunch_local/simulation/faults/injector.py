@@ -29,6 +29,10 @@ class FaultInjector(ABC):
     def _weighted_faults(self) -> Mapping[str, tuple[int, Callable[[], str]]]:
         """Return weights, not probabilities, and functions that inject one fault and return its target, if any."""
 
+    def _share_of(self, _kind: str) -> float:
+        """Return how often a fault of this kind is injected when it was chosen: by default always."""
+        return 2.0
+
     def _may_take(self, host: Instance) -> bool:
         """Return whether an instance may be chosen: where deadlines are close, on-demand instances stay."""
         is_spared = self._account.scenario.has_close_deadlines and host.purchase is Purchase.ON_DEMAND
@@ -47,7 +51,7 @@ class FaultInjector(ABC):
             return
         names = list(self._faults)
         name = self._random.choices(names, [self._faults[each][0] for each in names])[0]
-        if chance.strikes(name, 2.0):
+        if chance.strikes(name, self._share_of(name)):
             target = self._faults[name][1]()
             self._account.trace.line(f"FAULT {name}: {target or 'nothing there'}")
             if not target:

@@ -28,11 +28,11 @@ from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.aws.calls import CallErrors, Calls
 from relaunch_local.simulation.aws.lambda_functions import Lambdas, OnEnd
 from relaunch_local.simulation.aws.machine_table import CalledMachines
+from relaunch_local.simulation.aws.recipes import Recipe
 from relaunch_local.simulation.aws.runtime import Invocation, KilledError, Runtime
 from relaunch_local.simulation.aws.sqs import Poller
 from relaunch_local.simulation.aws.table import CalledJobs, Indexes
 from relaunch_local.simulation.aws.template import CLUSTER, FunctionSettings
-from relaunch_local.simulation.aws.trainings import Recipe
 from relaunch_local.simulation.load.contention import ContendedJobs, ContendedMachines, Contention
 from relaunch_local.simulation.load.limits import LAMBDA_CONCURRENCY
 from relaunch_local.simulation.load.machines import CREATE_FLEET_SECONDS, FastMachineIndexes, SoundEc2

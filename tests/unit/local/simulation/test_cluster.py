@@ -14,9 +14,10 @@ from relaunch.core.launches.launch import TaskPlaced
 from relaunch.core.offerings.offering import OfferingKey
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.calls import Calls
+from relaunch_local.simulation.aws.recipes import Recipe
 from relaunch_local.simulation.aws.runtime import Runtime
 from relaunch_local.simulation.aws.s3 import ObjectStore
-from relaunch_local.simulation.aws.trainings import Recipe, Trainings
+from relaunch_local.simulation.aws.trainings import Trainings
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.cluster import ClusterWorld
 from relaunch_local.simulation.scenario import ClusterScenario

@@ -8,7 +8,7 @@ import pytest
 from fakes.builders import make_job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.machines.limits import MachineLimits
-from relaunch_local.simulation.aws.trainings import Recipe
+from relaunch_local.simulation.aws.recipes import Recipe
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.drawn_scenario import draw_scenario
 from relaunch_local.simulation.machine_scenario import MachineScenario

@@ -85,6 +85,25 @@ def test_boto3_finds_and_ends_machines(served: Served) -> None:
     assert served.control("bill")[0]["billing_ended_at"] is not None
 
 
+def test_boto3_launches_several_machines_by_one_call(served: Served) -> None:
+    options = {"MinTargetCapacity": 3, "SingleInstanceType": True, "SingleAvailabilityZone": True}
+    target = {"TotalTargetCapacity": 3, "DefaultTargetCapacityType": "spot"}
+    request = fleet_request(market="spot", SpotOptions=options)
+    fleet = served.ec2.create_fleet(**{**request, "TargetCapacitySpecification": target})
+    template = {"LaunchTemplateId": "lt-1", "Version": "2"}
+    launch = served.ec2.run_instances(
+        MinCount=2, MaxCount=2, LaunchTemplate=template, InstanceType="g5.xlarge", SubnetId="subnet-a", ClientToken="t"
+    )
+    served.advance(100)
+
+    (entry,) = fleet["Instances"]
+    described = served.ec2.describe_instances(InstanceIds=entry["InstanceIds"])["Reservations"]
+    addresses = {each["PrivateIpAddress"] for each in (*described[0]["Instances"], *launch["Instances"])}
+    assert [len(row["Instances"]) for row in described] == [3]
+    assert len(addresses) == 5
+    assert launch["Instances"][0]["ClientToken"] == "t"
+
+
 def refusal(caller: Any, **request: Any) -> tuple[str, int]:
     """Return the code and the HTTP status with which CreateFleet is refused."""
     with pytest.raises(ClientError) as caught:

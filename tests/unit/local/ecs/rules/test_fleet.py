@@ -4,7 +4,7 @@ import pytest
 
 from fakes.fleet_region import fleet_request, override
 from relaunch_local.ecs import EcsError
-from relaunch_local.ecs.rules.fleet import parse_create_fleet
+from relaunch_local.ecs.rules.fleet import FleetTarget, parse_create_fleet
 
 
 def changed(path: str, value: Any) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def tags(kind: str, *pairs: tuple[str, str]) -> dict[str, Any]:
         ("TargetCapacitySpecification", None, "MissingParameter"),
         ("target.TotalTargetCapacity", None, "MissingParameter"),
         ("target.TotalTargetCapacity", 0, "InvalidParameterValue"),
-        ("target.TotalTargetCapacity", 2, "UnsupportedOperation"),
+        ("target.TotalTargetCapacity", 10_001, "TargetCapacityLimitExceeded"),
         ("target.DefaultTargetCapacityType", None, "MissingParameter"),
         ("target.DefaultTargetCapacityType", "reserved", "InvalidParameterValue"),
         ("target.DefaultTargetCapacityType", "capacity-block", "UnsupportedOperation"),
@@ -57,6 +57,11 @@ def tags(kind: str, *pairs: tuple[str, str]) -> dict[str, Any]:
         ("SpotOptions", {"AllocationStrategy": "lowest-price"}, "InvalidParameterCombination"),
         ("OnDemandOptions", {"AllocationStrategy": "capacity-optimized"}, "InvalidParameterValue"),
         ("OnDemandOptions", {"MaxTotalPrice": "1.0"}, "UnsupportedOperation"),
+        ("OnDemandOptions", {"MinTargetCapacity": 0, "SingleInstanceType": True}, "InvalidParameterValue"),
+        ("OnDemandOptions", {"MinTargetCapacity": 2, "SingleInstanceType": True}, "InvalidParameterValue"),
+        ("OnDemandOptions", {"MinTargetCapacity": 1}, "MissingParameter"),
+        ("OnDemandOptions", {"MinTargetCapacity": 1, "SingleInstanceType": False}, "MissingParameter"),
+        ("SpotOptions", {"MinTargetCapacity": 1, "SingleInstanceType": True}, "InvalidParameterCombination"),
         ("OnDemandOptions", {"InstanceInterruptionBehavior": "terminate"}, "UnsupportedOperation"),
         ("ExcessCapacityTerminationPolicy", "termination", "UnsupportedOperation"),
         ("LaunchTemplateConfigs", None, "MissingParameter"),
@@ -139,3 +144,38 @@ def test_tags_are_by_resource_type() -> None:
         "instance": {"a": "1", "b": "2"},
         "fleet": {"a": "3"},
     }
+
+
+def target_of(total: int, market: str = "spot", **options: Any) -> FleetTarget:
+    """Return the target of a request for so many instances with these options."""
+    request = fleet_request(market=market, **{"SpotOptions" if market == "spot" else "OnDemandOptions": options})
+    request["TargetCapacitySpecification"]["TotalTargetCapacity"] = total
+    return parse_create_fleet(request).target
+
+
+@pytest.mark.parametrize("market", ["spot", "on-demand"])
+def test_a_minimum_needs_one_type_or_one_zone(market: str) -> None:
+    of_one_type = target_of(8, market, MinTargetCapacity=8, SingleInstanceType=True)
+
+    assert of_one_type == FleetTarget(8, 8, is_of_one_type=True)
+    assert target_of(8, market, MinTargetCapacity=4, SingleAvailabilityZone=True).is_in_one_zone
+    assert target_of(8, market) == FleetTarget(8)
+
+
+def test_a_minimum_is_at_most_a_thousand() -> None:
+    assert target_of(1_001, MinTargetCapacity=1_000, SingleInstanceType=True).minimum == 1_000
+    with pytest.raises(EcsError, match=r"InvalidParameterValue: MinTargetCapacity must be 1 to 1000"):
+        target_of(1_001, MinTargetCapacity=1_001, SingleInstanceType=True)
+
+
+def test_several_instances_are_not_spread_over_pools() -> None:
+    assert target_of(1, AllocationStrategy="diversified").total == 1
+    with pytest.raises(EcsError, match="UnsupportedOperation"):
+        target_of(2, AllocationStrategy="diversified")
+
+
+def test_reserved_capacity_has_no_minimum() -> None:
+    options = {**RESERVED, "MinTargetCapacity": 1}
+
+    with pytest.raises(EcsError, match="UnknownParameter"):
+        parse_create_fleet(fleet_request(market="reserved-capacity", ReservedCapacityOptions=options))

@@ -9,8 +9,8 @@ from fakes.builders import NOW, make_definition, make_job
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch_local.ecs import Clock
+from relaunch_local.simulation.aws.recipes import Recipe
 from relaunch_local.simulation.aws.s3 import ObjectStore
-from relaunch_local.simulation.aws.trainings import Recipe
 from relaunch_local.simulation.checks.facts import AccountFacts
 from relaunch_local.simulation.checks.progress import check_progress
 

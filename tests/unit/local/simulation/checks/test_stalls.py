@@ -9,8 +9,9 @@ from fakes.builders import make_running_job
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState, NotedProgress
 from relaunch_local.ecs import Clock
+from relaunch_local.simulation.aws.recipes import Recipe
 from relaunch_local.simulation.aws.s3 import ObjectStore
-from relaunch_local.simulation.aws.trainings import Recipe, Trainings, _Training
+from relaunch_local.simulation.aws.trainings import Trainings, _Training
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.checks.stalls import StallChecks
 

@@ -1,0 +1,42 @@
+from relaunch_local.ecs import Clock
+from relaunch_local.simulation.aws.group_faults import GROUP_FAULTS
+from relaunch_local.simulation.aws.recipes import Recipe
+from relaunch_local.simulation.chance import Chance
+from relaunch_local.simulation.gang_scenario import PlannedGang, draw_gang, with_group_faults
+from relaunch_local.simulation.machine_scenario import MachineScenario
+
+ALONE = Recipe(work_seconds=3_600.0, checkpoint_seconds=300.0, save_seconds=40.0, failures=2)
+
+
+def draw(gangs: int) -> list[PlannedGang]:
+    dice = Chance(1, Clock().now).stream("gangs")
+    return [draw_gang(dice, ALONE) for _ in range(gangs)]
+
+
+def test_gangs_are_of_every_kind() -> None:
+    gangs = draw(300)
+
+    assert {each.nodes for each in gangs} == {2, 3, 4, 8}
+    assert {each.recipe.gang.nccl_share for each in gangs} == {0.0, 1.0}
+    assert all(each.recipe.gang.failing_rank < each.nodes for each in gangs)
+    early = [each.recipe.gang.early_rank for each in gangs if each.recipe.gang.early_rank is not None]
+    assert 5 <= len(early) <= 30
+    assert {each.recipe.failures for each in gangs} == {2}
+
+
+def test_some_saves_take_longer_than_torchrun_waits() -> None:
+    gangs = draw(300)
+    slow = [each for each in gangs if each.recipe.save_seconds > 30]
+
+    assert 20 <= len(slow) <= 80
+    assert {bool(each.environment) for each in slow} == {True, False}
+    assert not any(each.environment for each in gangs if each not in slow)
+
+
+def test_the_same_dice_draw_the_same_gang() -> None:
+    assert draw(7) == draw(7)
+
+
+def test_group_faults_are_switched_on_by_a_scenario() -> None:
+    assert MachineScenario().group_faults == {}
+    assert with_group_faults(MachineScenario()).group_faults == GROUP_FAULTS
