@@ -99,9 +99,7 @@ class Training:
         """Go back to the state in the folder of a checkpoint."""
         state = self.state()
         dcp.load(state, storage_reader=dcp.FileSystemReader(folder))
-        set_state_dict(
-            self.model, self.optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"]
-        )
+        set_state_dict(self.model, self.optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"])
         self.step = state["step"]
 
     def result(self) -> str:

@@ -1,0 +1,88 @@
+"""What torchrun does with the machines of a gang, and that what stands for it in the local world does the same."""
+
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fakes.repository import REPOSITORY
+from functional.examples.gangs import Gang, Machine
+from relaunch_local.ecs.processes import torchrun
+
+PROGRAM = str(Path(__file__).parent / "programs" / "rank_program.py")
+LAUNCHERS = [
+    pytest.param([sys.executable, torchrun.__file__], id="stand-in"),
+    pytest.param([sys.executable, "-m", "torch.distributed.run"], id="torchrun", marks=pytest.mark.multi_node),
+]
+
+Start = Callable[..., list[Machine]]
+
+
+@pytest.fixture(name="gang", params=LAUNCHERS)
+def _gang(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Gang]:
+    gang = Gang(tmp_path, [*request.param, PROGRAM])
+    yield gang
+    gang.close()
+
+
+def start(gang: Gang, *behaviours: str) -> list[Machine]:
+    gang.command += behaviours
+    machines = gang.start()
+    for machine in machines:
+        machine.wait_for("started")
+    return machines
+
+
+def test_workers_know_their_ranks_and_all_agents_end_with_zero(gang: Gang) -> None:
+    machines = start(gang, "ends", "ends", "ends")
+
+    assert [each.end() for each in machines] == [0, 0, 0]
+    for rank, machine in enumerate(machines):
+        assert (
+            f"started RANK={rank} LOCAL_RANK=0 GROUP_RANK={rank} WORLD_SIZE=3 LOCAL_WORLD_SIZE=1"
+            f" MASTER_ADDR=127.0.0.11 MASTER_PORT={gang.port}\n" in machine.text
+        )
+
+
+def test_sigterm_while_it_waits_for_the_others_ends_an_agent_at_once(gang: Gang) -> None:
+    gang.command.append("ends")
+    with socket.create_server(("127.0.0.11", 0)) as nobody:
+        gang.port = nobody.getsockname()[1]
+        machine = gang.start_machine(1)
+        with nobody.accept()[0]:
+            machine.stop()
+            assert machine.end() == -signal.SIGTERM
+    assert "started" not in machine.text
+
+
+def test_sigterm_reaches_one_worker_and_its_agent_ends_with_1_though_it_saved(gang: Gang) -> None:
+    machines = start(gang, "ends", "saves", "saves")
+    machines[0].wait_for("ends")
+
+    machines[2].stop()
+    stopped = machines[2].end()
+    others = [each.process.poll() for each in machines[:2]]
+    # One worker still runs, and one agent waits for it.
+    for machine in machines[:2]:
+        machine.stop()
+
+    assert stopped == 1
+    assert "saved" in machines[2].text
+    assert others == [None, None]
+    assert [each.end() for each in machines[:2]] == [1, 1]
+    assert "saved" in machines[1].text
+
+
+def test_any_code_of_a_worker_is_1_and_one_that_ignores_sigterm_is_killed(gang: Gang) -> None:
+    gang.environment["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] = "1"
+    machines = start(gang, "saves", "fails", "ignores")
+
+    assert machines[1].end() == 1
+    machines[2].stop()
+    machines[0].stop()
+    assert [each.end() for each in machines] == [1, 1, 1]
+    assert "ignored" in machines[2].text
+    assert "ends" not in machines[2].text
