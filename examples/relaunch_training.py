@@ -47,6 +47,7 @@ _TEMPORARY = re.compile(  # codes of S3, KMS, STS and OSS, and classes of botoco
     "|Unavailable|PriorRequest|IDPCommunication|BadDigest|IncompleteBody|IncompleteRead|ConnectionError|HTTPClientError"
     "|RetrievalError|RetriesExceeded|ResponseParser"
 )
+_warn_once = functools.lru_cache(maxsize=None)(lambda text: print(f"relaunch: {text}", file=sys.stderr, flush=True))
 
 
 class CheckpointUnusableError(Exception):
@@ -97,6 +98,7 @@ class Checkpoints:
         self.resume_uri = self.resume_uri and self._folder(self.resume_uri, _STEP)
         self._gather = self.gather or (lambda value: [value])
         self._stop_at = math.inf
+        self._signal_by = 0.0
         self._next_report = -math.inf
         self._intact = ""
         self._rejected: set[str] = set()
@@ -124,16 +126,19 @@ class Checkpoints:
         return self
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        while time.monotonic() < self._signal_by:  # torchrun hears none after its workers' end, for five minutes
+            time.sleep(0.1)
         for number, handler in self._replaced.items():
             signal.signal(number, handler)
         if error is None and self._failure is not None and not self.stop_requested:
             raise self._failure
 
     def request_stop(self, number: int, _frame: object = None) -> None:
-        """Ask for the end as the signal does: when it came to another process and all have agreed on it."""
+        """Ask for the end as the signal does: it came to another process. The `with` waits 20 seconds for one here."""
         if os.getpid() != self._pid:  # forked, as a loader of data is: nobody asks it to save, and it has to end
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
+        self._signal_by = -1 if _frame else self._signal_by or time.monotonic() + 20
         self._stop_at = min(self._stop_at, time.monotonic() + self.stop_seconds)
         self.stop_requested = self.stop_requested or number
 
@@ -372,11 +377,6 @@ def _read_manifest(store: FileStore | S3Store) -> dict[str, Any]:
 def _finite(value: Any) -> float | None:
     number = int(value) if isinstance(value, Integral) else float("nan" if value is None else value)
     return number if math.isfinite(number) else None
-
-
-@functools.lru_cache(maxsize=None)
-def _warn_once(text: str) -> None:
-    print(f"relaunch: {text}", file=sys.stderr, flush=True)
 
 
 def _is_temporary(error: Exception) -> bool:  # the same request may succeed later, as Relaunch judges its own calls

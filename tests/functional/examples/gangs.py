@@ -1,6 +1,7 @@
 """Runs a training over several machines, each an agent of torchrun at an address of loopback of its own."""
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -39,6 +40,20 @@ class Machine:
             for pid in doomed:
                 os.kill(pid, number)
 
+    def wait_for_exit_barrier(self) -> None:
+        """Wait until the worker has ended and its agent waits for those of the others."""
+        while _children(self.process.pid):
+            os.sched_yield()
+        ignored = 1 << signal.SIGTERM - 1
+        if "torch.distributed.run" in self.process.args:
+            time.sleep(2)  # real torchrun shows nothing outside
+        else:
+            while (
+                not int(re.findall("SigIgn:\t(.*)", Path(f"/proc/{self.process.pid}/status").read_text())[0], 16)
+                & ignored
+            ):
+                os.sched_yield()
+
     def end(self) -> int:
         """Read to the end; return the exit code."""
         list(self._read())
@@ -66,10 +81,9 @@ class Gang:
     machines: list[Machine] = field(default_factory=list)
     port: int = 0
 
-    def start(self, attempt: int = 1, resume: str | None = None, ranks: range | None = None) -> list[Machine]:
+    def start(self, attempt: int = 1, resume: str | None = None) -> list[Machine]:
         self.port = _free_port()
-        started = [self.start_machine(rank, attempt, resume) for rank in ranks or range(self.nodes)]
-        return started
+        return [self.start_machine(rank, attempt, resume) for rank in range(self.nodes)]
 
     def start_machine(self, rank: int, attempt: int = 1, resume: str | None = None) -> Machine:
         folder = self.folder / f"attempt-{attempt}-machine-{rank}"
@@ -110,8 +124,11 @@ class Gang:
 
 
 def _descendants(pid: int) -> list[int]:
-    children = [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    return [*children, *(each for child in children for each in _descendants(child))]
+    return [each for child in _children(pid) for each in (child, *_descendants(child))]
+
+
+def _children(pid: int) -> list[int]:
+    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def _free_port() -> int:

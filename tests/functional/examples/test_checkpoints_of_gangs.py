@@ -1,6 +1,8 @@
 """Checkpoints that several processes save and resume together: all do the same, or none."""
 
+import signal
 import threading
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -160,10 +162,35 @@ def test_without_torchrun_the_rank_is_that_of_the_machine() -> None:
     assert Checkpoints.from_environment({**environment, "RANK": "9", "LOCAL_RANK": "1"}).rank == 9
 
 
-def test_a_stop_that_all_agreed_on_is_that_of_each(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("signals", "waits"), [([], 200), ([5], 5)], ids=["none", "late"])
+def test_a_stop_that_another_process_was_asked_for_is_waited_for_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signals: list[int], waits: int
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(time, "monotonic", lambda: 100 + round(sum(slept), 6))
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) in signals:
+            signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(time, "sleep", sleep)
     with Checkpoints(f"file://{tmp_path}/job-1/attempt-1") as checkpoints:
-        checkpoints.request_stop(15)
+        checkpoints.request_stop(signal.SIGTERM)
+        checkpoints.request_stop(signal.SIGTERM)
         checkpoints.save(10, {"state": b""})
 
-        assert checkpoints.stop_requested == 15
+        assert checkpoints.stop_requested == signal.SIGTERM
         assert checkpoints.stopped
+    assert len(slept) == waits
+
+
+def test_a_process_that_got_the_signal_itself_does_not_wait_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "sleep", pytest.fail)
+    with Checkpoints(f"file://{tmp_path}/job-1/attempt-1") as checkpoints:
+        signal.raise_signal(signal.SIGTERM)
+        checkpoints.request_stop(signal.SIGTERM)
+
+    assert checkpoints.stop_requested == signal.SIGTERM

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from fakes.repository import REPOSITORY
 from functional.examples.gangs import Gang, Machine
 from relaunch_local.ecs.processes import torchrun
 
@@ -59,21 +58,26 @@ def test_sigterm_while_it_waits_for_the_others_ends_an_agent_at_once(gang: Gang)
 
 
 def test_sigterm_reaches_one_worker_and_its_agent_ends_with_1_though_it_saved(gang: Gang) -> None:
-    machines = start(gang, "ends", "saves", "saves")
-    machines[0].wait_for("ends")
+    machines = start(gang, "saves", "saves", "saves")
 
     machines[2].stop()
-    stopped = machines[2].end()
-    others = [each.process.poll() for each in machines[:2]]
-    # One worker still runs, and one agent waits for it.
+    assert machines[2].end() == 1
+    assert "saved" in machines[2].text
+    assert [each.process.poll() for each in machines[:2]] == [None, None]
     for machine in machines[:2]:
         machine.stop()
-
-    assert stopped == 1
-    assert "saved" in machines[2].text
-    assert others == [None, None]
     assert [each.end() for each in machines[:2]] == [1, 1]
-    assert "saved" in machines[1].text
+
+
+def test_an_agent_whose_worker_has_ended_waits_for_the_others_and_does_not_hear_sigterm(gang: Gang) -> None:
+    machines = start(gang, "ends", "saves", "saves")
+    machines[0].wait_for("ends")
+    machines[0].wait_for_exit_barrier()
+
+    machines[0].stop()
+    machines[1].stop()
+    assert machines[1].end() == 1
+    assert machines[0].process.poll() is None
 
 
 def test_any_code_of_a_worker_is_1_and_one_that_ignores_sigterm_is_killed(gang: Gang) -> None:

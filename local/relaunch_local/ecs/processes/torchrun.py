@@ -1,8 +1,9 @@
-"""Stands for torchrun where PyTorch is not installed: `python torchrun.py train.py …` or `… -m train …` on each machine.
+"""Stands for torchrun where there is no PyTorch: `python torchrun.py train.py …` or `… -m train …` on each machine.
 
 It behaves as torchrun 2.13 does with the static rendezvous, one process a machine, and no restarts, which
 tests/functional/examples/test_torchrun.py compares: it begins once PET_NNODES agents have met at PET_MASTER_ADDR and
-PET_MASTER_PORT, ends with 1 after SIGTERM whatever its worker did, and with 1 for any failure of it.
+PET_MASTER_PORT, ends with 1 after SIGTERM whatever its worker did, and with 1 for any failure of it. Once its worker
+has ended with 0 it waits for the others, and hears no SIGTERM.
 """
 
 import contextlib
@@ -145,7 +146,7 @@ def main(command: Sequence[str], environment: Mapping[str, str] = os.environ) ->
         return _stop(worker, stops[0], float(environment.get("TORCH_ELASTIC_SHUTDOWN_TIMEOUT") or 30))
     if worker.returncode:
         return _say(f"the worker ended with {worker.returncode}", 1)
-    return _wait_for_others(meeting, stops)
+    return _wait_for_others(meeting)
 
 
 def _stop(worker: subprocess.Popen[bytes], number: int, seconds: float) -> int:
@@ -158,13 +159,14 @@ def _stop(worker: subprocess.Popen[bytes], number: int, seconds: float) -> int:
     return _say(f"got signal {number}; the worker ended with {worker.returncode}", 1)
 
 
-def _wait_for_others(meeting: Meeting, stops: Sequence[int]) -> int:
-    end = time.monotonic() + END_SECONDS
+def _wait_for_others(meeting: Meeting) -> int:
+    # torchrun waits in its store's code, which lets no handler of a signal run until it returns.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
     with contextlib.suppress(OSError):
         meeting.enter("end")
-        while not stops and time.monotonic() < end and not meeting.is_answered(POLL_SECONDS):
-            pass
-    return _say(f"got signal {stops[0]} after the worker had ended", 1) if stops else 0
+        meeting.is_answered(END_SECONDS)
+    return 0
 
 
 def _connect(address: tuple[str, int]) -> socket.socket:

@@ -1,6 +1,6 @@
 """Runs a training whose gloo listens on MACHINE_ADDRESS: one machine stands for several, each with an address.
 
-gloo takes the address that the host name resolves to, or that of an interface: it cannot choose among those of loopback.
+gloo takes the address that the host name resolves to, or that of an interface: it chooses none of those of loopback.
 """
 
 import os
