@@ -42,7 +42,7 @@ class Machine:
 
     def wait_for_exit_barrier(self) -> None:
         """Wait until the worker has ended and its agent waits for those of the others."""
-        while _children(self.process.pid):
+        while self.children:
             os.sched_yield()
         ignored = 1 << signal.SIGTERM - 1
         if "torch.distributed.run" in self.process.args:
@@ -58,6 +58,11 @@ class Machine:
         """Read to the end; return the exit code."""
         list(self._read())
         return self.process.wait(PATIENCE_SECONDS)
+
+    @property
+    def children(self) -> list[int]:
+        """The processes that its agent has started."""
+        return _children(self.process.pid)
 
     @property
     def text(self) -> str:

@@ -1,7 +1,6 @@
 """examples/ddp and examples/fsdp over three machines by real torchrun, each with an address of its own on loopback."""
 
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,13 +51,6 @@ def results_of(machines: list[Machine]) -> list[str]:
     return [result for each in machines for result in re.findall("finished with (.*)", each.text)]
 
 
-def resume(gang: Gang, folder: Path) -> list[str]:
-    machines = gang.start(2, next(find_complete(f"file://{folder}/job-1")))
-    results = results_of(machines)
-    assert [f"resumed at step {steps_in(folder)[-1][0]}" not in each.text for each in machines]
-    return results
-
-
 def test_sigterm_on_one_machine_makes_all_save_and_the_next_attempt_ends_with_the_same_bits(
     gang: Gang, name: str, whole: list[str], tmp_path: Path
 ) -> None:
@@ -68,8 +60,7 @@ def test_sigterm_on_one_machine_makes_all_save_and_the_next_attempt_ends_with_th
     # Its worker saved together with the others, and ended with 0.
     assert machines[2].end() == 1
     step, attempt = steps_in(tmp_path)[0]
-    machines[0].wait_for(f"relaunch: step={step} ")
-    # The agents of the others would wait five minutes for the one that has gone.
+    # The workers of the others wait for the signal, because their agents would not hear it after the end of these.
     for machine in machines[:2]:
         machine.stop()
     assert [each.end() for each in machines[:2]] == [1, 1]
@@ -129,11 +120,3 @@ def test_fsdp_goes_on_with_another_number_of_machines_and_ddp_refuses_to(
         assert len(results) == 2
         # Two processes add in another order than three.
         assert float.fromhex(results[0]) == pytest.approx(float.fromhex(whole[0].split()[1]), rel=1e-3)
-
-
-def test_the_first_process_of_a_container_ignores_sigterm_while_it_waits_for_the_others(gang: Gang) -> None:
-    unshare = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child"]
-    if subprocess.run([*unshare, "true"], check=False, capture_output=True).returncode:
-        pytest.skip("this system lets nobody but root make namespaces")
-    gang.command[:0] = unshare
-    raise AssertionError

@@ -1,9 +1,12 @@
 """What torchrun does with the machines of a gang, and that what stands for it in the local world does the same."""
 
+import os
+import re
 import signal
 import socket
+import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,8 +19,6 @@ LAUNCHERS = [
     pytest.param([sys.executable, torchrun.__file__], id="stand-in"),
     pytest.param([sys.executable, "-m", "torch.distributed.run"], id="torchrun", marks=pytest.mark.multi_node),
 ]
-
-Start = Callable[..., list[Machine]]
 
 
 @pytest.fixture(name="gang", params=LAUNCHERS)
@@ -55,6 +56,23 @@ def test_sigterm_while_it_waits_for_the_others_ends_an_agent_at_once(gang: Gang)
             machine.stop()
             assert machine.end() == -signal.SIGTERM
     assert "started" not in machine.text
+
+
+def test_the_first_process_of_a_container_ignores_sigterm_while_it_waits_for_the_others(gang: Gang) -> None:
+    unshare = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child"]
+    if subprocess.run([*unshare, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("namespaces are for root alone here")
+    gang.command = [*unshare, *gang.command, "ends"]
+    with socket.create_server(("127.0.0.11", 0)) as nobody:
+        gang.port = nobody.getsockname()[1]
+        machine = gang.start_machine(1)
+        with nobody.accept()[0]:
+            (first_process,) = machine.children
+            os.kill(first_process, signal.SIGTERM)
+            status = Path(f"/proc/{first_process}/status").read_text()
+    # It is not even pending.
+    assert "State:\tZ" not in status
+    assert re.findall("(?:SigPnd|ShdPnd):\t(.*)", status) == ["0" * 16] * 2
 
 
 def test_sigterm_reaches_one_worker_and_its_agent_ends_with_1_though_it_saved(gang: Gang) -> None:
