@@ -93,19 +93,18 @@ class Gang:
     def start_machine(self, rank: int, attempt: int = 1, resume: str | None = None) -> Machine:
         folder = self.folder / f"attempt-{attempt}-machine-{rank}"
         folder.mkdir(parents=True)
-        address, master = f"127.0.0.{11 + rank}", "127.0.0.11"
         environment = {
             "PATH": os.environ["PATH"],
             "PYTHONPATH": str(EXAMPLES),
             "PYTHONUNBUFFERED": "1",
             "OMP_NUM_THREADS": "1",
-            "MACHINE_ADDRESS": address,
+            "MACHINE_ADDRESS": f"127.0.0.{11 + rank}",
             "RELAUNCH_JOB_ID": "job-1",
             "RELAUNCH_ATTEMPT": str(attempt),
             "RELAUNCH_CHECKPOINT_URI": f"file://{self.folder}/job-1/attempt-{attempt}/",
             "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "85",
         }
-        gang = {"NODES": self.nodes, "NODE_RANK": rank, "MASTER_ADDR": master, "MASTER_PORT": self.port}
+        gang = {"NODES": self.nodes, "NODE_RANK": rank, "MASTER_ADDR": "127.0.0.11", "MASTER_PORT": self.port}
         environment |= {f"RELAUNCH_{name}": str(value) for name, value in gang.items()}
         environment |= {f"PET_{name.replace('NODES', 'NNODES')}": str(value) for name, value in gang.items()}
         environment |= {"RELAUNCH_RESUME_URI": resume} if resume else {}

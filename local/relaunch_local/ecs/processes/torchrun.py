@@ -123,7 +123,8 @@ def meeting_of_worker(environment: Mapping[str, str] = os.environ) -> Meeting:
 
 def main(command: Sequence[str], environment: Mapping[str, str] = os.environ) -> int:
     """Run a worker together with those of the other machines; return the exit code."""
-    nodes, rank = int(environment["PET_NNODES"]), int(environment["PET_NODE_RANK"])
+    nodes = int(environment["PET_NNODES"])
+    rank = int(environment["PET_NODE_RANK"])
     address = environment["PET_MASTER_ADDR"], int(environment["PET_MASTER_PORT"])
     if rank == 0:
         Store(address, nodes)
