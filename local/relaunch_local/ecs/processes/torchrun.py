@@ -138,8 +138,8 @@ def main(command: Sequence[str], environment: Mapping[str, str] = os.environ) ->
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, _frame: stops.append(number))
     given = {"RANK": rank, "GROUP_RANK": rank, "LOCAL_RANK": 0, "LOCAL_WORLD_SIZE": 1, "WORLD_SIZE": nodes}
-    given |= {"MASTER_ADDR": address[0], "MASTER_PORT": address[1]}
     variables = {**environment, **{name: str(value) for name, value in given.items()}}
+    variables |= {"MASTER_ADDR": address[0], "MASTER_PORT": str(address[1])}
     worker = subprocess.Popen([sys.executable, "-u", *command], env=variables)
     while not stops and worker.poll() is None:
         time.sleep(POLL_SECONDS)
