@@ -157,7 +157,7 @@ test-trainers: ## The callbacks for Hugging Face Trainer and PyTorch Lightning o
 	@.venv-trainers/bin/pytest -q -m trainers tests/functional/examples
 
 .PHONY: test-multi-node
-test-multi-node: ## examples/ddp and examples/fsdp over three machines on loopback, by torchrun (the environment of test-trainers; about ten minutes)
+test-multi-node: ## examples/ddp and examples/fsdp over three machines on loopback, by torchrun, with the environment of test-trainers (25 minutes at a load of 20 on two processors)
 	@$(INSTALL) .venv-trainers --requirement requirements/dev.txt --requirement requirements/trainers.txt --project
 	@.venv-trainers/bin/pytest -q -m multi_node tests/functional/examples
 
