@@ -16,21 +16,21 @@ RELEASES = HERE / "releases.json"
 WHEELS = HERE.parent / ".cache/catalogue"
 
 
-def fetch_wheel(version: str, sha256: str, folder: Path) -> Path:
-    """Return the wheel of a release, downloaded if missing.
+def fetch_wheel(version: str, sha256: str, folder: Path, project: str = "moto") -> Path:
+    """Return the wheel of a release of a project, downloaded if missing.
 
     Raises:
         subprocess.CalledProcessError: pip failed; it has printed its error.
     """
-    wheel = folder / f"moto-{version}.whl"
+    wheel = folder / f"{project}-{version}.whl"
     if wheel.exists():
         return wheel
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as temporary:
         wanted = Path(temporary) / "requirements.txt"
-        wanted.write_text(f"moto=={version} --hash=sha256:{sha256}\n")
+        wanted.write_text(f"{project}=={version} --hash=sha256:{sha256}\n")
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        command += ["--require-hashes", "--only-binary", "moto", "--dest", temporary, "--requirement", str(wanted)]
+        command += ["--require-hashes", "--only-binary", project, "--dest", temporary, "--requirement", str(wanted)]
         subprocess.run(command, check=True)  # noqa: S603 - versions and digests of our own file
         (downloaded,) = Path(temporary).glob("*.whl")
         downloaded.rename(wheel)

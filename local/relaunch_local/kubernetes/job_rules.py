@@ -40,6 +40,7 @@ _SPEC_SINCE = {
     "maxFailedIndexes": 28,
     "managedBy": 30,
     "successPolicy": 30,
+    "scheduling": 37,
 }
 _SPEC_ALWAYS = frozenset(
     {
@@ -47,6 +48,11 @@ _SPEC_ALWAYS = frozenset(
         "template",
     }
 )
+
+
+def spec_fields(minor: int) -> set[str]:
+    """Return the fields of a Job's specification that a server of this minor version knows."""
+    return {*_SPEC_ALWAYS, *(key for key, since in _SPEC_SINCE.items() if since <= minor)}
 
 
 def admit_job(sent: Mapping[str, Any], minor: int, *, is_strict: bool) -> tuple[Document, list[str]]:
@@ -126,14 +132,14 @@ def _decode(job: Document) -> None:
 
 
 def _drop_unknown(job: Document, minor: int) -> list[str]:
-    """Drop what the server does not know, and return it, but for what a newer one knows: that goes silently."""
+    """Drop what the server does not know, and return it, but for what 1.25 has switched off: that goes silently."""
     spec = job.setdefault("spec", {})
-    gone = [key for key in spec if key not in _SPEC_ALWAYS and _SPEC_SINCE.get(key, 99) > minor]
+    gone = [key for key in spec if key not in spec_fields(minor)]
     for key in gone:
         del spec[key]
-    unknown = [f"spec.{key}" for key in gone if key not in _SPEC_SINCE]
+    unknown = [f"spec.{key}" for key in gone if minor >= POD_POLICIES or key not in _SPEC_SINCE]
     pod = (spec.get("template") or {}).get("spec") or {}
-    return [f'unknown field "{path}"' for path in (*unknown, *drop_unknown(pod, "spec.template.spec"))]
+    return [f'unknown field "{path}"' for path in (*unknown, *drop_unknown(pod, "spec.template.spec", minor))]
 
 
 def _check_metadata(job: Document, minor: int) -> Iterator[str]:

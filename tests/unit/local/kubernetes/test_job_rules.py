@@ -106,3 +106,15 @@ def test_an_unknown_field_is_a_warning_or_with_strict_validation_an_error() -> N
     with pytest.raises(ApiError, match=r'strict decoding error: unknown field "spec\.bogus"'):
         admit_job(manifest(bogus=1), 36, is_strict=True)
     assert admit_job(manifest(bogus=1), 20, is_strict=True)[1] == []
+
+
+@pytest.mark.parametrize(("minor", "is_known"), [(27, False), (28, True)])
+def test_a_field_of_newer_servers_is_refused_where_validation_is_strict(minor, is_known):
+    def admit() -> None:
+        admit_job(manifest(podReplacementPolicy="Failed"), minor, is_strict=True)
+
+    if is_known:
+        admit()
+        return
+    with pytest.raises(ApiError, match=r'strict decoding error: unknown field "spec.podReplacementPolicy"'):
+        admit()
