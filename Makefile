@@ -265,6 +265,7 @@ policy-thresholds: environment ## Make the thresholds of the market policy again
 	@$(ENVIRONMENT)/python -m policy thresholds $(if $(TRACES),--traces $(TRACES))
 
 kubernetes-schemas: environment ## Derive the schemas of Jobs, by version, from the published ones, which are downloaded
+	@$(ENVIRONMENT)/python catalogue/fetch.py schemas
 	@$(ENVIRONMENT)/python catalogue/kubernetes_schemas.py
 
 catalogue: environment ## Make the bundled catalogue again from pinned releases, which are downloaded

@@ -15,16 +15,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-
-from fetch import WHEELS, fetch_wheel  # noqa: E402 - a script beside this one
-
-SCHEMAS_FILE = HERE.parent / "tests/fakes/kubernetes_schemas.json"
+ROOT = Path(__file__).resolve().parent.parent
+WHEELS = ROOT / ".cache/catalogue"
+SCHEMAS_FILE = ROOT / "tests/fakes/kubernetes_schemas.json"
 PROJECT = "kubernetes-validate"
-VERSION = "1.37.0"
-DATE = "2026-10-11"
-SHA256 = "85136d018a27b50ec7fc049d902bfa5193f5976807e6c0f408e3ab6fe078cad9"
 MINORS = range(26, 38)
 RBAC = "io.k8s.api.rbac.v1"
 ROOTS = (
@@ -85,18 +79,20 @@ def derive(wheel: zipfile.ZipFile) -> dict[str, dict[str, Schema]]:
     return {name: derived[name] for name in sorted(derived)}
 
 
-def render(definitions: Mapping[str, Mapping[str, Schema]]) -> str:
+def render(definitions: Mapping[str, Mapping[str, Schema]], version: str, date: str) -> str:
     """Return the content of the file, a line for each definition."""
     lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(versions)}" for name, versions in definitions.items())
-    source = f"Kubernetes 1.{MINORS[0]} to 1.{MINORS[-1]} (Apache-2.0), by {PROJECT} {VERSION}"
-    return f'{{"source": {json.dumps(source)},\n"date": {json.dumps(DATE)},\n"definitions": {{\n{lines}\n}}}}\n'
+    source = f"Kubernetes 1.{MINORS[0]} to 1.{MINORS[-1]} (Apache-2.0), by {PROJECT} {version}"
+    return f'{{"source": {json.dumps(source)},\n"date": {json.dumps(date)},\n"definitions": {{\n{lines}\n}}}}\n'
 
 
 def main(arguments: list[str]) -> int:
     """Write the file; return the exit status."""
-    path = Path(arguments[0]) if arguments else fetch_wheel(VERSION, SHA256, WHEELS, PROJECT)
+    path = Path(arguments[0]) if arguments else max(WHEELS.glob(f"{PROJECT}-*.whl"))
+    version = re.findall(r"-([0-9.]+[0-9])", path.stem)[0]
     with zipfile.ZipFile(path) as wheel:
-        SCHEMAS_FILE.write_text(render(derive(wheel)), encoding="utf-8")
+        year, month, day, *_ = max(each.date_time for each in wheel.infolist())
+        SCHEMAS_FILE.write_text(render(derive(wheel), version, f"{year}-{month:02}-{day:02}"), encoding="utf-8")
     return 0
 
 

@@ -87,6 +87,7 @@ def admit_change(job: Document, before: Mapping[str, Any], minor: int) -> None:
         raise ApiError(422, "Invalid", f' "" is invalid: patch: Invalid value: {error.message}') from error
     _drop_unknown(job, minor)
     _check(job, minor)
+    _store_pod(job["spec"]["template"]["spec"])
     fixed = {key for key in (*before["spec"], *job["spec"]) if key not in _CHANGEABLE}
     problems = [
         f"spec.{key}: Invalid value: field is immutable"
@@ -228,10 +229,13 @@ def _check_quantity(path: str, name: str, quantity: object) -> Iterator[str]:
 
 
 def _add_defaults(job: Document) -> None:
-    spec = job["spec"]
-    pod = job["spec"]["template"]["spec"]
-    job["spec"] = {"parallelism": 1, "completions": 1, "backoffLimit": 6, **spec}
+    job["spec"] = {"parallelism": 1, "completions": 1, "backoffLimit": 6, **job["spec"]}
     job["status"] = {}
+    _store_pod(job["spec"]["template"]["spec"])
+
+
+def _store_pod(pod: Document) -> None:
+    """Write the specification of a pod as it is stored: with defaults, and quantities as texts."""
     pod.setdefault("terminationGracePeriodSeconds", 30)
     pod.setdefault("schedulerName", "default-scheduler")
     store_volumes(pod)

@@ -65,6 +65,7 @@ def running_ack_cluster(speed: float) -> Iterator[AckCluster]:
     cluster = KubernetesCluster(clock, containers, is_ack=True)
     server = KubernetesServer(cluster)
     clock.start()
+    cluster.add_namespace(NAMESPACE)
     for name in NODES:
         cluster.add_node(name, gpus=GPUS, gpu_gib=GPU_GIB, labels=_NODE_LABELS)
     server.start()

@@ -8,8 +8,8 @@ import yaml
 from fakes.alibaba_documents import ACK_DEFINITION, ACS_DEFINITION, job_of
 from fakes.kubernetes_schemas import MINORS, fields_of, schema_problems
 from fakes.repository import REPOSITORY
-from relaunch_local.kubernetes.cluster import merge_patch
 from relaunch_local.kubernetes.job_rules import spec_fields
+from relaunch_local.kubernetes.patches import merge_patch
 from relaunch_local.kubernetes.pod_fields import KINDS, known_fields
 
 # Every key of `kubernetes` that writes something, and a pod with what has no key.
