@@ -233,7 +233,7 @@ apart-ack apart-ecs: apart-%: setup build
 
 .PHONY: demo demo-picture local bench bench-peers bench-kubernetes policy policy-thresholds kubernetes-schemas catalogue clean
 TARGET ?= ecs
-demo: setup build ## The whole story on this machine, with no account; TARGET=ack on a cluster of Alibaba Cloud
+demo: setup build ## The whole story on this machine, with no account; TARGET=ack or TARGET=acs on a cluster of Alibaba Cloud
 	@$(ENVIRONMENT)/python -m relaunch_local.demo --target $(TARGET)
 
 demo-picture: setup build ## Run the demo and draw it: docs/demo.svg, the picture of README.md

@@ -249,7 +249,8 @@ class KubernetesCluster:
         with self.clock.lock:
             pod = self.state.get("pods", namespace, name)
             self.record_event(pod, "Warning", "BestEffortToBeReleased", "BestEffort instance will be released")
-            self.clock.call_later(_RELEASE_NOTICE_SECONDS, lambda: self._kubelet.release(pod))
+            # Undivided by the clock's speed, as the time that a program has to save.
+            self.clock.call_later(_RELEASE_NOTICE_SECONDS * self.clock.speed, lambda: self._kubelet.release(pod))
 
     @property
     def qualities_out_of_stock(self) -> set[str]:
