@@ -106,7 +106,7 @@ def test_kubectl_creates_shows_selects_applies_and_deletes_alike(
     for _ in range(2):
         both.compare("apply", *file)
     both.compare(
-        "get", "job", JOB, "-o", "jsonpath={.metadata.annotations.a} {.spec.selector} {.spec.template.metadata}"
+        "get", "job", JOB, "-o", "jsonpath={.metadata.annotations.a} {.spec.selector} {.spec.template.metadata.labels}"
     )
     both.compare("patch", "job", JOB, "-p", '{"spec": {"completions": 2}}')
     both.compare("delete", "job", JOB)

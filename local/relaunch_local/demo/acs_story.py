@@ -13,6 +13,7 @@ from rich.text import Text
 
 from relaunch.core.jobs.attempt import IntentKind
 from relaunch.core.kubernetes import acs_profile
+from relaunch.core.kubernetes.acs import GPU_DRIVER
 from relaunch_local.demo import pods, steps
 from relaunch_local.demo.news import show_news
 from relaunch_local.demo.outcome import JobResult
@@ -24,6 +25,7 @@ from relaunch_local.stack.training_cluster import Training
 
 RELEASE = "BestEffortToBeReleased"
 DRIVER = "1.5.0"
+_PARTS = ("objectSelector", "effect")
 SET_DRIVER = ("acs-profile", "--driver", DRIVER, "--compute-class", "gpu-hpn", "--yes")
 
 
@@ -107,8 +109,14 @@ def set_default_driver(session: Session) -> None:
     with cluster.clock.lock:
         stored = cluster.state.get("configmaps", acs_profile.NAMESPACE, acs_profile.NAME)["data"][acs_profile.KEY]
     session.recorder.record_action("acs-profile", selectors=stored)
-    drivers = [each["effect"]["labels"] for each in json.loads(stored)]
-    session.screen.line(f"stored in {acs_profile.NAMESPACE}/{acs_profile.NAME}, key {acs_profile.KEY}:")
-    session.screen.show(*(Text(line) for line in stored.splitlines()))
-    session.require(DRIVER in drivers[0].values(), f"pods of class gpu-hpn get driver {DRIVER}")
-    session.screen.note("new pods of this class get it; those of this job name their own")
+    (selector,) = json.loads(stored)
+    labels = [f"{key}={value}" for part in _PARTS for key, value in _labels_of(selector, part)]
+    where = f"{acs_profile.NAMESPACE}/{acs_profile.NAME}, key {acs_profile.KEY}"
+    session.screen.line(f"stored in {where}: pods with {labels[0]} get {', '.join(labels[1:])}")
+    session.require(labels[1:] == [f"{GPU_DRIVER}={DRIVER}"], f"pods of class gpu-hpn get driver {DRIVER}")
+    session.screen.note("new pods of this class do, once ACS reads it; those of this job name their own")
+
+
+def _labels_of(selector: pods.Document, part: str) -> list[tuple[str, str]]:
+    found = selector[part]
+    return list((found.get("matchLabels") or found.get("labels") or {}).items())

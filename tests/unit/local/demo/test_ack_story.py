@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from relaunch_local.demo.ack_story import lose_node
+from relaunch_local.demo.acs_story import release
 from relaunch_local.demo.pods import evict
 from relaunch_local.demo.recorder import Recorder
 from relaunch_local.demo.screen import Screen
@@ -17,7 +18,7 @@ from relaunch_local.kubernetes.cluster import KubernetesCluster
 from relaunch_local.stack.alibaba_cluster import NAMESPACE
 
 
-@pytest.mark.parametrize("take_away", [evict, lose_node])
+@pytest.mark.parametrize("take_away", [evict, lose_node, release])
 def test_a_pod_that_has_ended_is_left_alone_and_its_end_is_said(take_away: Callable[..., int]) -> None:
     clock = Clock()
     cluster = KubernetesCluster(clock, ScriptedProcesses(clock, lambda _: Script(runtime_seconds=10.0)))
