@@ -29,7 +29,7 @@ GPU_GIB = 15
 VIRTUAL_NODE = "virtual-kubelet-cn-hangzhou-i"
 _VIRTUAL_GPUS = 100
 # As it is in a new cluster ("Configure an acs-profile to automatically inject pod configurations").
-_PROFILE = {"enablePrivateZone": "false", "selectors": "", "vpcId": "vpc-bp1aevy8sofi8mh1q****"}
+_PROFILE = {"enablePrivateZone": "false", "selectors": "", "vpcId": "vpc-bp1aevy8sofi8mh1q"}
 _SECRET = "relaunch/kubeconfig"  # noqa: S105 - the name of one
 _NODE_LABELS = {"ack.node.gpu.schedule": "core_mem", "ack.node.gpu.placement": "binpack"}
 
