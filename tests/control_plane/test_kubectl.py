@@ -1,7 +1,7 @@
 """The same commands of kubectl to a real server and to the one of our own on loopback: they do and say the same.
 
 kubectl is that of the programs (`control_plane.programs`). Up to 1.26 it validates by schemas that our server does not
-describe, and is told not to.
+describe, so that it must not.
 """
 
 import json
@@ -58,8 +58,8 @@ class Both:
 
     def compare(self, *arguments: str) -> tuple[int, str]:
         """Run a command on both, and check that they do and say the same; return that."""
-        ours, real = self.ours(*arguments), self.real(*arguments)
-        assert ours == real
+        real = self.real(*arguments)
+        assert self.ours(*arguments) == real
         return real
 
 

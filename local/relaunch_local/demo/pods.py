@@ -143,7 +143,7 @@ def wait_for_interruption(session: Session, job_id: str, what: str) -> Stop:
 
 
 def tell_save(session: Session, job_id: str, stop: Stop) -> int:
-    """Show which step was saved, and what is told of the stop; return the step."""
+    """Show which step was saved, and how the stop was classified; return the step."""
     saved = newest_step(session, job_id)
     session.screen.line(f"it saved step {saved}; “{stop.stopped_reason}”: {stop.kind}")
     return saved

@@ -218,8 +218,9 @@ def _list(cluster: KubernetesCluster, request: Request, resource: str, namespace
     if resource == "events":
         cluster.state.drop_old_events()
     found = [each for each in cluster.state.all(resource, namespace) if is_wanted(each)]
-    kind, version = RESOURCES[resource].kind, RESOURCES[resource].api_version
-    return cluster.state.page(found, max(0, int(limit or 0)), query.get("continue", ""), kind, version)
+    about = RESOURCES[resource]
+    token = query.get("continue", "")
+    return cluster.state.page(found, max(0, int(limit or 0)), token, about.kind, about.api_version)
 
 
 def _watch(cluster: KubernetesCluster, request: Request, resource: str, namespace: str | None) -> Iterator[Document]:
@@ -236,7 +237,8 @@ def _selector(request: Request, resource: str) -> Callable[[Document], bool]:
     Raises:
         ApiError: 400, a selector is malformed.
     """
-    selector, fields = request.query.get("labelSelector", ""), request.query.get("fieldSelector", "")
+    selector = request.query.get("labelSelector", "")
+    fields = request.query.get("fieldSelector", "")
     matches(selector, {})
     _check_fields(fields, resource)
     return lambda each: (
@@ -291,9 +293,9 @@ def _read_log(cluster: KubernetesCluster, request: Request, pod: Document) -> st
 
 
 def _log_lines(cluster: KubernetesCluster, request: Request, pod: Document, *, is_whole: bool = False) -> list[str]:
-    query, metadata = request.query, pod["metadata"]
-    container, since = query.get("container", ""), query.get("sinceTime", "")
-    lines = cluster.read_log(metadata["namespace"], metadata["name"], container, since)
+    query = request.query
+    place = (pod["metadata"]["namespace"], pod["metadata"]["name"])
+    lines = cluster.read_log(*place, query.get("container", ""), query.get("sinceTime", ""))
     if "tailLines" in query and not is_whole:
         count = int(query["tailLines"])
         lines = lines[-count:] if count else []

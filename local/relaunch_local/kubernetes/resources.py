@@ -1,8 +1,8 @@
-"""The resources that the server has, and what it says of them: API discovery, and the operations in its OpenAPI.
+"""The resources that the server has, and how it describes them: API discovery, and the operations in its OpenAPI.
 
 Clients such as kubectl find kinds, short names and verbs by it ("API overview", "The Kubernetes API"). Aggregated
 discovery is not answered: who asks for it takes the older form. Of OpenAPI there are the operations alone, without
-schemas, by which kubectl from 1.27 on sees that the server validates fields; older ones need `--validate=false`.
+schemas: kubectl from 1.29 on reads there that the server validates fields; older ones need `--validate=false`.
 """
 
 from collections.abc import Mapping
@@ -114,7 +114,7 @@ def _entries(name: str) -> list[Document]:
 
 
 def _describe_operations(group: str) -> Document:
-    """Return the operations by which kubectl sees whether fields are validated; schemas are not described."""
+    """Return the operations, which show kubectl that fields are validated; schemas are not described."""
     parameter = {"name": "fieldValidation", "in": "query", "schema": {"type": "string"}}
     paths = {}
     for name, resource in RESOURCES.items():

@@ -15,7 +15,9 @@ NONE = "<none>"
 UNKNOWN = "<unknown>"
 HAS_JOB_STATUS = 30
 """The minor version of the first servers whose table of Jobs has a column Status."""
-_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
+_MINUTE = 60
+_HOUR = 60 * _MINUTE
+_DAY = 24 * _HOUR
 _UNITS = {1: "s", _MINUTE: "m", _HOUR: "h", _DAY: "d"}
 # Below so many seconds, the units that a duration is printed in; 0 for none.
 _FIGURES = (
@@ -135,7 +137,8 @@ def _init_status(pod: Mapping[str, Any]) -> str:
     sidecars = {each["name"] for each in containers if each.get("restartPolicy") == "Always"}
     for number, each in enumerate(pod["status"].get("initContainerStatuses") or ()):
         state = each["state"]
-        ended, waiting = state.get("terminated"), state.get("waiting") or {}
+        ended = state.get("terminated")
+        waiting = state.get("waiting") or {}
         if (ended and ended["exitCode"] == 0) or (each["name"] in sidecars and each.get("ready")):
             continue
         if ended:
@@ -164,7 +167,8 @@ def _ready(pod: Mapping[str, Any], _now: datetime) -> str:
 
 
 def _duration(job: Mapping[str, Any], now: datetime) -> str:
-    started, ended = job["status"].get("startTime"), job["status"].get("completionTime")
+    started = job["status"].get("startTime")
+    ended = job["status"].get("completionTime")
     return "" if not started else _since(started, _read(ended) if ended else now)
 
 

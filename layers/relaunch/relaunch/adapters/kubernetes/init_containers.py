@@ -1,4 +1,4 @@
-"""What the init containers of a pod say of its start: why the main one waits, and which of them failed.
+"""How the init containers of a pod keep it from starting: why the main one waits, and which of them failed.
 
 The main container starts when each has ended with 0, and reports nothing but PodInitializing until then ("Init
 Containers", Kubernetes documentation). Sidecars, which are restarted always, need only to start, and are ended with

@@ -221,7 +221,8 @@ def test_a_watch_without_a_version_begins_with_what_is_there(world: World) -> No
 
     assert next(watch(world, JOBS))["type"] == "ADDED"
     events = watch(world, JOBS, sendInitialEvents="true")
-    first, end = next(events), next(events)
+    first = next(events)
+    end = next(events)
     assert first["object"]["metadata"]["name"] == "there"
     assert (end["type"], end["object"]["kind"]) == ("BOOKMARK", "Job")
 
@@ -245,14 +246,16 @@ def test_a_watch_from_too_long_ago_is_told_so(world: World) -> None:
 def test_a_log_is_followed_until_its_pod_has_ended(world: World) -> None:
     world.create()
     world.clock.advance(1)
-    name, uid = world.pod["metadata"]["name"], world.pod["metadata"]["uid"]
+    metadata = world.pod["metadata"]
 
     def write(text: str) -> None:
-        world.cluster.write_log(LogTarget(NAMESPACE, uid), int((world.clock.now()).timestamp() * 1000), text)
+        world.cluster.write_log(
+            LogTarget(NAMESPACE, metadata["uid"]), int((world.clock.now()).timestamp() * 1000), text
+        )
 
     write("step 1")
     write("step 2")
-    lines = ask(world, "GET", f"{PODS}/{name}/log", follow="true", tailLines="1")
+    lines = ask(world, "GET", f"{PODS}/{metadata['name']}/log", follow="true", tailLines="1")
     first = next(lines)
     write("step 3")
     world.clock.advance_to(world.clock.now() + timedelta(minutes=9))
