@@ -94,6 +94,7 @@ def test_kubectl_creates_shows_selects_applies_and_deletes_alike(
 ) -> None:
     file = ("-f", str(manifest), "--validate=false")
     assert both.compare("create", *file) == (0, "job.batch/cuda-sample created\n")
+    namespace.started(JOB)
     namespace.pod(JOB)
 
     assert both.compare("create", *file)[0] == 1
@@ -115,6 +116,7 @@ def test_kubectl_creates_shows_selects_applies_and_deletes_alike(
 
 def test_kubectl_describes_a_job_alike(both: Both, manifest: Path, namespace: Namespace) -> None:
     both.compare("create", "-f", str(manifest), "--validate=false")
+    namespace.started(JOB)
     namespace.pod(JOB)
 
     real, ours = (each("describe", "job", JOB)[1].partition("Events:")[0] for each in (both.real, both.ours))
@@ -125,6 +127,7 @@ def test_kubectl_describes_a_job_alike(both: Both, manifest: Path, namespace: Na
 
 def test_kubectl_waits_for_a_change_alike(both: Both, manifest: Path, namespace: Namespace) -> None:
     both.compare("create", "-f", str(manifest), "--validate=false")
+    namespace.started(JOB)
     namespace.pod(JOB)
     both.compare("patch", "job", JOB, "-p", '{"spec": {"activeDeadlineSeconds": 1}}')
 

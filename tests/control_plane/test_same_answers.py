@@ -311,6 +311,7 @@ def test_a_table_has_the_same_columns(servers: Servers, resource: str) -> None:
 def test_a_job_and_its_pod_are_the_same_rows_of_a_table(servers: Servers) -> None:
     servers.cluster.schedulers.clear()
     compare(servers, creating(servers, make_job(pod={"schedulerName": "nobody"})))
+    servers.namespace.started("cuda-sample")
     servers.namespace.pod("cuda-sample")
     for resource in ("jobs", "pods"):
         request = Request("GET", servers.namespace.path(resource), {}, accept=TABLE)

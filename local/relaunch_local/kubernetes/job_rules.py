@@ -3,6 +3,7 @@
 The answers are those of real servers, 1.36.2 and 1.20.2. What they do not refuse, ACK's rules among it, passes here.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
@@ -90,12 +91,17 @@ def admit_change(job: Document, before: Mapping[str, Any], minor: int) -> None:
     _store_pod(job["spec"]["template"]["spec"])
     fixed = {key for key in (*before["spec"], *job["spec"]) if key not in _CHANGEABLE}
     problems = [
-        f"spec.{key}: Invalid value: field is immutable"
+        f"spec.{key}: Invalid value: {_shown(job['spec'].get(key))}field is immutable"
         for key in sorted(fixed)
         if before["spec"].get(key) != job["spec"].get(key)
     ]
     if problems:
         raise invalid("Job.batch", name, problems)
+
+
+def _shown(value: object) -> str:
+    """Return a value as an error has it; a server writes structures in Go's form, which nobody reads."""
+    return "" if value is None or isinstance(value, dict | list) else f"{json.dumps(value)}: "
 
 
 def with_requests(pod: Mapping[str, Any]) -> Document:

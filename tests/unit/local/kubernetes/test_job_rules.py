@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from relaunch_local.kubernetes.errors import ApiError
-from relaunch_local.kubernetes.job_rules import admit_job, with_requests
+from relaunch_local.kubernetes.job_rules import admit_change, admit_job, with_requests
 from tests.unit.local.kubernetes.conftest import manifest
 
 LIMITS = "spec.template.spec.containers[0].resources.limits"
@@ -118,3 +118,24 @@ def test_a_field_of_newer_servers_is_refused_where_validation_is_strict(minor, i
         return
     with pytest.raises(ApiError, match=r'strict decoding error: unknown field "spec.podReplacementPolicy"'):
         admit()
+
+
+def test_what_cannot_be_changed_is_told_with_its_field_for_kubectl() -> None:
+    stored, _ = admit_job(manifest(), 36, is_strict=True)
+    changed = deepcopy(stored)
+    changed["spec"]["completions"] = 2
+    with pytest.raises(ApiError) as caught:
+        admit_change(changed, stored, 36)
+
+    assert caught.value.to_status()["details"] == {
+        "name": "cuda-sample",
+        "group": "batch",
+        "kind": "Job",
+        "causes": [
+            {
+                "reason": "FieldValueInvalid",
+                "message": "Invalid value: 2: field is immutable",
+                "field": "spec.completions",
+            }
+        ],
+    }
