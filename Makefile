@@ -236,9 +236,9 @@ apart: apart-ack apart-ecs ## The demo on ACK without the code for ECS, and that
 apart-ack apart-ecs: apart-%: setup build
 	@$(ENVIRONMENT)/python -m relaunch_local.demo.apart $*
 
-.PHONY: demo demo-picture local bench bench-peers bench-kubernetes policy policy-thresholds catalogue clean
+.PHONY: demo demo-picture local bench bench-peers bench-kubernetes policy policy-thresholds kubernetes-schemas catalogue clean
 TARGET ?= ecs
-demo: setup build ## The whole story on this machine, with no account; TARGET=ack on a cluster of Alibaba Cloud
+demo: setup build ## The whole story on this machine, with no account; TARGET=ack or TARGET=acs on a cluster of Alibaba Cloud
 	@$(ENVIRONMENT)/python -m relaunch_local.demo --target $(TARGET)
 
 demo-picture: setup build ## Run the demo and draw it: docs/demo.svg, the picture of README.md
@@ -268,6 +268,10 @@ policy: environment ## What market policies cost over the optimum on series: TRA
 
 policy-thresholds: environment ## Make the thresholds of the market policy again (half a minute); TRACES=folder from other series
 	@$(ENVIRONMENT)/python -m policy thresholds $(if $(TRACES),--traces $(TRACES))
+
+kubernetes-schemas: environment ## Derive the schemas of Jobs, by version, from the published ones, which are downloaded
+	@$(ENVIRONMENT)/python catalogue/fetch.py schemas
+	@$(ENVIRONMENT)/python catalogue/kubernetes_schemas.py
 
 catalogue: environment ## Make the bundled catalogue again from pinned releases, which are downloaded
 	@$(ENVIRONMENT)/python catalogue/fetch.py
