@@ -126,7 +126,7 @@ check: lint ## The lint and the unit tests (about a minute)
 # Only they are measured: it would double the time of the rest. None of them waits, and each worker collects all of them.
 test: setup build ## All tests, also those that deploy into the emulator (about ten minutes on two processors)
 	@$(ENVIRONMENT)/pytest -q -n $(PROCESSORS) $(SIDE_BY_SIDE) tests/unit/core --cov
-	@$(ENVIRONMENT)/pytest -q -n $(WORKERS) $(SIDE_BY_SIDE) --ignore=tests/unit/core -m "not benchmark and not browser and not kubernetes and not neighbours and not planted and not pytorch and not trainers" --durations=20 --durations-min=8
+	@$(ENVIRONMENT)/pytest -q -n $(WORKERS) $(SIDE_BY_SIDE) --ignore=tests/unit/core -m "not benchmark and not browser and not kubernetes and not multi_node and not neighbours and not planted and not pytorch and not trainers" --durations=20 --durations-min=8
 
 # `.ci/run` has one interpreter. A Python may change what a library reads of our code: 3.12 did with enumerations.
 .PHONY: test-python
@@ -155,6 +155,11 @@ test-pytorch: ## The training of examples/pytorch on CPU, interrupted and resume
 test-trainers: ## The callbacks for Hugging Face Trainer and PyTorch Lightning on CPU, interrupted and resumed (installs five gigabytes, once)
 	@$(INSTALL) .venv-trainers --requirement requirements/dev.txt --requirement requirements/trainers.txt --project
 	@.venv-trainers/bin/pytest -q -m trainers tests/functional/examples
+
+.PHONY: test-multi-node
+test-multi-node: ## examples/ddp and examples/fsdp over three machines on loopback, by torchrun, with the environment of test-trainers (25 minutes at a load of 20 on two processors)
+	@$(INSTALL) .venv-trainers --requirement requirements/dev.txt --requirement requirements/trainers.txt --project
+	@.venv-trainers/bin/pytest -q -m multi_node tests/functional/examples
 
 # The programs are those of $KUBEBUILDER_ASSETS; else Kubernetes 1.20.2 is built from Debian's source package, once.
 .PHONY: test-kubernetes kubernetes-programs
@@ -231,9 +236,9 @@ apart: apart-ack apart-ecs ## The demo on ACK without the code for ECS, and that
 apart-ack apart-ecs: apart-%: setup build
 	@$(ENVIRONMENT)/python -m relaunch_local.demo.apart $*
 
-.PHONY: demo demo-picture local bench bench-peers bench-kubernetes policy policy-thresholds catalogue clean
+.PHONY: demo demo-picture local bench bench-peers bench-kubernetes policy policy-thresholds kubernetes-schemas catalogue clean
 TARGET ?= ecs
-demo: setup build ## The whole story on this machine, with no account; TARGET=ack on a cluster of Alibaba Cloud
+demo: setup build ## The whole story on this machine, with no account; TARGET=ack or TARGET=acs on a cluster of Alibaba Cloud
 	@$(ENVIRONMENT)/python -m relaunch_local.demo --target $(TARGET)
 
 demo-picture: setup build ## Run the demo and draw it: docs/demo.svg, the picture of README.md
@@ -263,6 +268,10 @@ policy: environment ## What market policies cost over the optimum on series: TRA
 
 policy-thresholds: environment ## Make the thresholds of the market policy again (half a minute); TRACES=folder from other series
 	@$(ENVIRONMENT)/python -m policy thresholds $(if $(TRACES),--traces $(TRACES))
+
+kubernetes-schemas: environment ## Derive the schemas of Jobs, by version, from the published ones, which are downloaded
+	@$(ENVIRONMENT)/python catalogue/fetch.py schemas
+	@$(ENVIRONMENT)/python catalogue/kubernetes_schemas.py
 
 catalogue: environment ## Make the bundled catalogue again from pinned releases, which are downloaded
 	@$(ENVIRONMENT)/python catalogue/fetch.py

@@ -60,6 +60,10 @@ class Namespace:
         """Return the pod of a Job, once it has one."""
         return wait_for("pod", lambda: self.pods(job))[0]
 
+    def started(self, job: str) -> Document:
+        """Return a Job once its controller has written its status."""
+        return wait_for("status", lambda: each if (each := self.get("jobs", job))["status"].get("startTime") else None)
+
     def running(self, job: str) -> Document:
         """Return the pod of a Job once it runs."""
         return wait_for(

@@ -86,7 +86,10 @@ class Servers:
             request.path,
             params=dict(request.query),
             content=request.body,
-            headers={"Content-Type": request.content_type or "application/json"},
+            headers={
+                "Content-Type": request.content_type or "application/json",
+                "Accept": request.accept or "application/json",
+            },
         )
         is_json = answered.headers.get("Content-Type", "").startswith("application/json")
         return answered.status_code, answered.json() if is_json else answered.text
@@ -137,12 +140,17 @@ def test_a_job_is_stored_or_refused_alike(servers: Servers, case: str) -> None:
 
     assert summary(ours) == summary(real)
     if real[0] == 201:
-        assert differences(ours[1]["spec"], real[1]["spec"]) == []
+        assert differences(without_uid(ours[1])["spec"], without_uid(real[1])["spec"]) == []
         assert set(ours[1]["spec"]) | DEFAULTS >= set(real[1]["spec"])
 
 
 # Defaults and generated fields that only real servers add.
-DEFAULTS = {"selector", "suspend", "completionMode", "podReplacementPolicy", "manualSelector"}
+DEFAULTS = {"suspend", "completionMode", "podReplacementPolicy", "manualSelector"}
+
+
+def without_uid(document: Document) -> Document:
+    """Return an object with the same UID as any other: a Job finds its pods by it."""
+    return dict(json.loads(json.dumps(document).replace(document["metadata"]["uid"], "UID")))
 
 
 def differences(ours: Any, real: Any, path: str = "spec") -> list[str]:
@@ -291,3 +299,50 @@ def test_the_log_of_a_pod_without_a_node_is_alike(servers: Servers, query: dict[
     assert asked_ours[0] == asked_real[0]
     if isinstance(asked_real[1], str):
         assert asked_ours[1] == asked_real[1]
+
+
+@pytest.mark.parametrize("resource", ["jobs", "pods", "events", "configmaps", "roles", "rolebindings"])
+def test_a_table_has_the_same_columns(servers: Servers, resource: str) -> None:
+    request = Request("GET", servers.namespace.path(resource), {}, accept=TABLE)
+
+    assert columns(servers.ours(request)[1]) == columns(servers.real(request)[1])
+
+
+def test_a_job_and_its_pod_are_the_same_rows_of_a_table(servers: Servers) -> None:
+    servers.cluster.schedulers.clear()
+    compare(servers, creating(servers, make_job(pod={"schedulerName": "nobody"})))
+    servers.namespace.started("cuda-sample")
+    servers.namespace.pod("cuda-sample")
+    for resource in ("jobs", "pods"):
+        request = Request("GET", servers.namespace.path(resource), {}, accept=TABLE)
+
+        assert cells(servers.ours(request)[1]) == cells(servers.real(request)[1])
+
+
+@pytest.mark.parametrize("group", ["/api/v1", "/apis/batch/v1", "/apis/apps/v1", "/apis/rbac.authorization.k8s.io/v1"])
+def test_what_discovery_says_of_our_resources_is_true(servers: Servers, group: str) -> None:
+    request = Request("GET", group, {})
+    known = {each["name"]: each for each in servers.real(request)[1]["resources"]}
+
+    for each in servers.ours(request)[1]["resources"]:
+        there = known[each["name"]]
+        if each["name"] != "pods/eviction":
+            assert [each.get(key) for key in SAID] == [there.get(key) for key in SAID]
+        assert set(each["verbs"]) <= set(there["verbs"])
+
+
+SAID = ("kind", "namespaced", "shortNames", "categories")
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+AGE = re.compile(r"[0-9]+(s|m|m[0-9]+s)")
+RANDOM = re.compile(r"(?<=cuda-sample-)[a-z0-9]{5}\b|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def columns(table: Document) -> list[tuple[str, bool]]:
+    """Return the columns of a table, and whether each is shown with `-o wide` alone."""
+    return [(each["name"], each["priority"] > 0) for each in table["columnDefinitions"]]
+
+
+def cells(table: Document) -> list[list[str]]:
+    """Return the cells of a table, without ages and what is drawn."""
+    shown = [[RANDOM.sub("*", str(each)) for each in row["cells"]] for row in table["rows"]]
+    return [["AGE" if AGE.fullmatch(each) else each for each in row] for row in shown]

@@ -164,6 +164,21 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     cluster_region: Annotated[
         _Text, typer.Option(metavar="REGION", help="ack: Alibaba Cloud region of the cluster, for example cn-beijing.")
     ] = None,
+    labels: Annotated[
+        _Texts, typer.Option("--label", metavar="KEY=VALUE", help="ack, acs: label of the pod; repeatable.")
+    ] = None,
+    node_selector: Annotated[
+        _Texts, typer.Option(metavar="KEY=VALUE", help="ack, acs: label that its node must have; repeatable.")
+    ] = None,
+    service_account: Annotated[
+        _Text, typer.Option(metavar="NAME", help="ack, acs: service account of the pod.")
+    ] = None,
+    working_directory: Annotated[
+        _Text, typer.Option(metavar="PATH", help="ack, acs: directory that the command runs in.")
+    ] = None,
+    command: Annotated[
+        _Text, typer.Option(metavar="COMMAND", help="ack, acs: command in the place of the image's, in quotes.")
+    ] = None,
     region: Annotated[
         str, typer.Option(metavar="REGION", help="AWS region; default: the one in use.", autocompletion=complete_region)
     ] = "",
@@ -238,6 +253,11 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
             "--compute-class": compute_class,
             "--card-memory": card_memory,
             "--cluster-region": cluster_region,
+            "--label": labels,
+            "--node-selector": node_selector,
+            "--service-account": service_account,
+            "--working-directory": working_directory,
+            "--command": command,
         }.items()
         if value is not None and value != []
     }

@@ -1,7 +1,8 @@
 """Builds Kubernetes 1.20.2 once from Debian's source package: `python -m relaunch_local.control_plane.debian_build`.
 
 Everything comes from the machine's own package sources: the source package `kubernetes`, the compiler that Debian
-builds it with, and etcd. Nothing is installed and root is not needed: packages are unpacked into the cache folder.
+builds it with, etcd, and kubectl, which Debian has built from the same source. Nothing is installed and root is not
+needed: packages are unpacked into the cache folder.
 """
 
 import fcntl
@@ -17,7 +18,8 @@ from relaunch_local.control_plane.programs import ASSETS, BUILT, PROGRAMS, Progr
 
 VERSION = "1.20.2"
 _COMPILER = "golang-1.19"
-_PACKAGES = (f"{_COMPILER}-go", f"{_COMPILER}-src", "etcd-server")
+_PACKAGED = {"etcd": "etcd-server", "kubectl": "kubernetes-client"}
+_PACKAGES = (f"{_COMPILER}-go", f"{_COMPILER}-src", *_PACKAGED.values())
 _COMMANDS = ("apt-get", "dpkg-deb", "dpkg-source", "grep")
 _APT = Path("/etc/apt")
 _ROOT = "k8s.io/kubernetes"
@@ -63,7 +65,8 @@ def build_programs(target: Path) -> Path:
         _download(work)
         _unpack(work)
         _compile(work)
-        shutil.copy2(work / "packages" / "usr" / "bin" / "etcd", work / "bin" / "etcd")
+        for name in _PACKAGED:
+            shutil.copy2(work / "packages" / "usr" / "bin" / name, work / "bin" / name)
         shutil.rmtree(target, ignore_errors=True)
         (work / "bin").rename(target)
         shutil.rmtree(work)
@@ -125,7 +128,11 @@ def _compile(work: Path) -> None:
     flags = " ".join(
         ["-s -w", *(f"-X {each}.{name}={value}" for each in _VERSIONED for name, value in versions.items())]
     )
-    _run([*build, "-ldflags", flags, *(f"./cmd/{name}" for name in PROGRAMS[1:])], source, environment)
+    _run(
+        [*build, "-ldflags", flags, *(f"./cmd/{name}" for name in PROGRAMS if name not in _PACKAGED)],
+        source,
+        environment,
+    )
 
 
 def _openapi_generator(work: Path, source: Path) -> list[str]:

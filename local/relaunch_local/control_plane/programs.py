@@ -7,7 +7,7 @@ from pathlib import Path
 from relaunch_local.repository import REPOSITORY
 
 ASSETS = "KUBEBUILDER_ASSETS"
-PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
 BUILT = REPOSITORY / ".cache" / "kubernetes" / "1.20.2"
 
 

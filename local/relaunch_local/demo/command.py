@@ -14,7 +14,7 @@ from relaunch_local.demo.evidence import FILE
 from relaunch_local.demo.outcome import Outcome
 from relaunch_local.demo.picture import draw, pace
 from relaunch_local.demo.recording import Printed, RecordingConsole
-from relaunch_local.demo.runner import ACK_TRAINING, FAILURE_LOG, TRAINING, run_demo
+from relaunch_local.demo.runner import FAILURE_LOG, POD_TRAINING, STORIES, TRAINING, run_demo
 from relaunch_local.demo.screen import Screen
 from relaunch_local.demo.session import UnmetExpectationError
 from relaunch_local.stack.build import NotBuiltError
@@ -40,11 +40,13 @@ def run(arguments: Sequence[str]) -> int:
         "--speed", type=speed, default=40.0, help="how much faster than on AWS machines come and go (40)"
     )
     parser.add_argument("--picture", type=Path, help="draw the first story as an animated SVG into this file")
-    parser.add_argument("--target", choices=("ecs", "ack"), default="ecs", help="where the jobs run (ecs)")
+    parser.add_argument(
+        "--target", choices=[str(each) for each in STORIES], default="ecs", help="where the jobs run (ecs)"
+    )
     options = parser.parse_args(arguments)
     # Errors of the local world's threads are visible in demo.json; the terminal belongs to the demo.
     logging.basicConfig(level=logging.CRITICAL)
-    outcome = Outcome(options.speed, TRAINING if options.target == "ecs" else ACK_TRAINING, options.target)
+    outcome = Outcome(options.speed, TRAINING if options.target == "ecs" else POD_TRAINING, options.target)
     recording = RecordingConsole(PICTURE_COLUMNS) if options.picture else None
     code = run_and_report(outcome, Screen(recording or TerminalConsole(quiet=options.as_json)))
     if recording and code == 0:

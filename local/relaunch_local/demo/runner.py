@@ -15,6 +15,7 @@ from relaunch.adapters.definition_file.parser import parse_definitions
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.ownership import Owner
+from relaunch.core.definitions.targets import Target
 from relaunch.core.machines.decision import MachineTotals
 from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.arrange_upload_rules import settle_upload_rules, widen_upload_rules
@@ -24,6 +25,7 @@ from relaunch_cli.dashboard.opening import served_dashboard
 from relaunch_cli.errors import CommandError
 from relaunch_local.demo import drawings, evidence
 from relaunch_local.demo.ack_story import run_eviction_story, run_node_loss_story
+from relaunch_local.demo.acs_story import run_default_driver_story, run_release_story
 from relaunch_local.demo.news import add_receiver
 from relaunch_local.demo.outcome import Outcome
 from relaunch_local.demo.outside import Outside, running_outside
@@ -39,9 +41,18 @@ from relaunch_local.stack.training_cluster import Training
 
 # Held early and between two checkpoints: without a warning, steps are lost.
 TRAINING = Training(steps=120, step_delay_seconds=0.05, checkpoint_every=20, stop_delay_seconds=2.0, hold_at_step=35)
-ACK_TRAINING = replace(TRAINING, stop_delay_seconds=0.2)
-DEFINITIONS = {"ecs": REPOSITORY / "examples" / "relaunch.yaml", "ack": REPOSITORY / "examples" / "relaunch-ack.yaml"}
-STORIES = {"ecs": (run_push_story, run_upload_story), "ack": (run_eviction_story, run_node_loss_story)}
+POD_TRAINING = replace(TRAINING, stop_delay_seconds=0.2)
+EXAMPLES = REPOSITORY / "examples"
+DEFINITIONS = {
+    Target.ECS: EXAMPLES / "relaunch.yaml",
+    Target.ACK: EXAMPLES / "relaunch-ack.yaml",
+    Target.ACS: EXAMPLES / "relaunch-acs.yaml",
+}
+STORIES = {
+    Target.ECS: (run_push_story, run_upload_story),
+    Target.ACK: (run_eviction_story, run_node_loss_story),
+    Target.ACS: (run_release_story, run_default_driver_story),
+}
 FAILURE_LOG = Path("demo-failure.log")
 
 TIMEOUT_SECONDS = 300.0
@@ -78,7 +89,7 @@ def make_settings(outcome: Outcome, outside: Outside) -> LocalWorldSettings:
     return LocalWorldSettings(
         speed=outcome.speed,
         training=outcome.training,
-        has_ack=outcome.target == "ack",
+        target=Target(outcome.target),
         internet=outside.internet,
         github_token=outside.github.token,
         parameters={"NoticeHosts": ENDPOINT},
@@ -121,7 +132,7 @@ def open_session(local: LocalWorld, screen: Screen, outcome: Outcome, outside: O
     session = Session(local, AwsConnection(STACK), screen, recorder, timeout_seconds, outside)
     add_receiver(session)
     deps = session.deps
-    file = DEFINITIONS[outcome.target]
+    file = DEFINITIONS[Target(outcome.target)]
     definitions = [
         with_settings(each, outcome.training)
         for each in parse_definitions(file.read_text(), file.name, load_catalogue())
@@ -150,7 +161,7 @@ def run_stories(session: Session, outcome: Outcome) -> None:
         UnmetExpectationError: a story did not go as expected.
     """
     try:
-        for run_story in STORIES[outcome.target]:
+        for run_story in STORIES[Target(outcome.target)]:
             result = run_story(session, outcome.training)
             outcome.endings.append(result)
             outcome.seconds[result.kind] = session.screen.seconds
@@ -164,7 +175,7 @@ def run_stories(session: Session, outcome: Outcome) -> None:
     evidence.write_evidence(evidence.collect_evidence(session, outcome.summary()))
     session.screen.heading("Results")
     session.screen.show(drawings.draw_results(outcome.endings))
-    if session.local.ack is None:
+    if session.local.alibaba is None:
         session.screen.line(drawings.describe_bill(evidence.read_simulator(session.local)["bill"]))
 
 

@@ -23,7 +23,7 @@ _SECONDS = 1.0
 def running_schedule(local: LocalWorld) -> Iterator[None]:
     """Call reconcile every second while something is open that is due by then.
 
-    On a cluster of ACK that is every open job, on ECS every machine of whose end EC2 has told.
+    On a cluster of Alibaba Cloud that is every open job, on ECS every machine of whose end EC2 has told.
     """
     is_over = threading.Event()
     thread = threading.Thread(target=_run, args=(local, is_over), name="schedule", daemon=True)
@@ -39,7 +39,7 @@ def _run(local: LocalWorld, is_over: threading.Event) -> None:
     table = local.client("dynamodb")
     functions = local.client("lambda")
     name = local.deployment.outputs["TableName"]
-    find = _open_jobs if local.ack else _ended_machines
+    find = _open_jobs if local.alibaba else _ended_machines
     while not is_over.wait(_SECONDS):
         # Another function changes the item, or the emulator is busy: the next second comes.
         with suppress(ClientError, BotoCoreError):

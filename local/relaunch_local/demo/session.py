@@ -130,7 +130,7 @@ class Session:
         history = self.deps.jobs.load_history(job_id)
         if history is not None:
             if job_id not in self._readers:
-                source = self.connection.pod_logs if self.local.ack else self.connection.logs
+                source = self.connection.pod_logs if self.local.alibaba else self.connection.logs
                 self._readers[job_id] = JobLogs(source, CONTAINER)
             reader = self._readers[job_id]
             for line in reader.read(history, self.deps.clock.now()):

@@ -88,14 +88,19 @@ def send_push(session: Session) -> None:
     session.screen.line(f"a push with X-Hub-Signature-256: {signature[:19]}…: 202, queued")
 
 
+def send_upload(session: Session) -> None:
+    """Upload the file that the definition waits for."""
+    session.recorder.record_action("upload", bucket=DATASETS, key=UPLOAD)
+    session.local.client("s3").put_object(Bucket=DATASETS, Key=UPLOAD, Body=b"cat-0001.png\ncat-0002.png\n")
+    session.screen.line(f"PutObject s3://{DATASETS}/{UPLOAD}")
+
+
 def run_upload_story(session: Session, training: Training) -> JobResult:
     """Run the story of the upload: its machine is terminated, and it is relaunched from the newest checkpoint."""
     screen = session.screen
     session.local.hold_trainings()
     screen.heading("An upload to S3")
-    session.recorder.record_action("upload", bucket=DATASETS, key=UPLOAD)
-    session.local.client("s3").put_object(Bucket=DATASETS, Key=UPLOAD, Body=b"cat-0001.png\ncat-0002.png\n")
-    screen.line(f"PutObject s3://{DATASETS}/{UPLOAD}")
+    send_upload(session)
     job_id = steps.wait_for_acceptance(session, "upload")
     machine = steps.wait_for_machine(session, job_id, 1)
     steps.wait_for_launch(session, job_id, 1)

@@ -14,9 +14,10 @@ from relaunch_local.ecs.clock import Clock
 from relaunch_local.ecs.processes.port import LogTarget, Processes
 from relaunch_local.kubernetes.ack_rules import COMPUTE, COUNT, MEMORY, admit_gpu_shares
 from relaunch_local.kubernetes.errors import ApiError, conflict
-from relaunch_local.kubernetes.job_controller import TRACKS_PODS, JobController
+from relaunch_local.kubernetes.job_controller import TRACKS_PODS, JobController, select_pods
 from relaunch_local.kubernetes.job_rules import POD_POLICIES, admit_change, admit_job
 from relaunch_local.kubernetes.kubelet import Kubelet
+from relaunch_local.kubernetes.patches import MERGE, apply_patch
 from relaunch_local.kubernetes.pod_admission import PodAdmission
 from relaunch_local.kubernetes.scheduler import as_framework, is_over, place
 from relaunch_local.kubernetes.state import ClusterState, Document, set_condition, write_time
@@ -62,19 +63,20 @@ class KubernetesCluster:
             admit_gpu_shares(job)
         with self.clock.lock:
             self.state.add("jobs", namespace, job)
+            select_pods(job, self.minor)
             created = deepcopy(job)
             self._jobs.begin(job)
             return created, warnings
 
-    def patch_job(self, namespace: str, name: str, patch: Mapping[str, Any]) -> Document:
-        """Merge a patch into a Job (RFC 7386).
+    def patch_job(self, namespace: str, name: str, patch: Mapping[str, Any], kind: str = MERGE) -> Document:
+        """Merge a patch into a Job; `kind` is its media type.
 
         Raises:
             ApiError: 404; 422, what it changes cannot be changed.
         """
         with self.clock.lock:
             job = self.state.get("jobs", namespace, name)
-            changed = merge_patch(job, patch)
+            changed = apply_patch(job, patch, kind)
             admit_change(changed, job, self.minor)
             before = job["spec"]
             job["spec"] = changed["spec"]
@@ -175,6 +177,12 @@ class KubernetesCluster:
             self.schedule()
             return node
 
+    def add_namespace(self, name: str) -> None:
+        """Add a namespace; what is created in one that is not there is taken all the same."""
+        with self.clock.lock:
+            namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            self.state.add("namespaces", "", namespace | {"status": {"phase": "Active"}})
+
     def add_claim(self, namespace: str, name: str) -> None:
         """Add a persistent volume claim that is bound, for which a pod may wait."""
         with self.clock.lock:
@@ -241,7 +249,8 @@ class KubernetesCluster:
         with self.clock.lock:
             pod = self.state.get("pods", namespace, name)
             self.record_event(pod, "Warning", "BestEffortToBeReleased", "BestEffort instance will be released")
-            self.clock.call_later(_RELEASE_NOTICE_SECONDS, lambda: self._kubelet.release(pod))
+            # Undivided by the clock's speed, as the time that a program has to save.
+            self.clock.call_later(_RELEASE_NOTICE_SECONDS * self.clock.speed, lambda: self._kubelet.release(pod))
 
     @property
     def qualities_out_of_stock(self) -> set[str]:
@@ -367,17 +376,3 @@ class KubernetesCluster:
                 set_condition(pod, "DisruptionTarget", "True", self.state.now(), why)
                 pod["status"]["phase"] = "Failed"
             self.end_pod(pod, 0)
-
-
-def merge_patch(document: Mapping[str, Any], patch: Mapping[str, Any]) -> Document:
-    """Return a document with a JSON Merge Patch applied (RFC 7386)."""
-    merged = deepcopy(dict(document))
-    for key, value in patch.items():
-        if value is None:
-            merged.pop(key, None)
-        elif isinstance(value, Mapping):
-            before = merged.get(key)
-            merged[key] = merge_patch(before if isinstance(before, dict) else {}, value)
-        else:
-            merged[key] = deepcopy(value)
-    return merged

@@ -18,6 +18,8 @@ from relaunch_local.kubernetes.state import ClusterState, Document, has_conditio
 
 TRACKS_PODS = 26
 """The minor version of the first servers that count pods which were deleted (stable)."""
+HAS_PREFIXED_LABELS = 27
+"""The minor version of the first servers whose labels of pods have a domain too."""
 HAS_TARGETS = 31
 """The minor version of the first servers that wait for pods to end before a Job has failed."""
 _BACKOFF_SECONDS = 10.0
@@ -164,10 +166,6 @@ class JobController:
             "controller": True,
         }
         metadata = {**template["metadata"], "name": f"{name}-{self._state.suffix()}", "ownerReferences": [owner]}
-        labels = {"controller-uid": job["metadata"]["uid"], "job-name": name}
-        if self._minor >= 27:
-            labels |= {f"batch.kubernetes.io/{key}": value for key, value in labels.items()}
-        metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": with_requests(template["spec"])}
         if refusal := self.admission.refusal(job["metadata"]["namespace"], pod):
             self._pods.record_event(job, "Warning", "FailedCreate", f"Error creating: {refusal}")
@@ -265,6 +263,25 @@ class JobController:
 
     def _is_finished(self, job: Document) -> bool:
         return has_condition(job, "Complete", "Failed")
+
+
+def select_pods(job: Document, minor: int) -> None:
+    """Let a Job that was added find its pods: by its UID, which is a label of their template.
+
+    Source: generateSelector in pkg/registry/batch/job/strategy.go.
+    """
+    labels = _pod_labels(job, minor)
+    template = job["spec"]["template"].setdefault("metadata", {})
+    template["labels"] = {**(template.get("labels") or {}), **labels}
+    key = "batch.kubernetes.io/controller-uid" if minor >= HAS_PREFIXED_LABELS else "controller-uid"
+    job["spec"]["selector"] = {"matchLabels": {key: labels[key]}}
+
+
+def _pod_labels(job: Document, minor: int) -> dict[str, str]:
+    labels = {"controller-uid": job["metadata"]["uid"], "job-name": job["metadata"]["name"]}
+    if minor >= HAS_PREFIXED_LABELS:
+        labels |= {f"batch.kubernetes.io/{key}": value for key, value in labels.items()}
+    return labels
 
 
 def _match_rule(rule: Mapping[str, Any], pod: Document, place: str) -> str:

@@ -3,6 +3,7 @@
 The answers are those of real servers, 1.36.2 and 1.20.2. What they do not refuse, ACK's rules among it, passes here.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
@@ -40,6 +41,7 @@ _SPEC_SINCE = {
     "maxFailedIndexes": 28,
     "managedBy": 30,
     "successPolicy": 30,
+    "scheduling": 37,
 }
 _SPEC_ALWAYS = frozenset(
     {
@@ -47,6 +49,11 @@ _SPEC_ALWAYS = frozenset(
         "template",
     }
 )
+
+
+def spec_fields(minor: int) -> set[str]:
+    """Return the fields of a Job's specification that a server of this minor version knows."""
+    return {*_SPEC_ALWAYS, *(key for key, since in _SPEC_SINCE.items() if since <= minor)}
 
 
 def admit_job(sent: Mapping[str, Any], minor: int, *, is_strict: bool) -> tuple[Document, list[str]]:
@@ -81,14 +88,20 @@ def admit_change(job: Document, before: Mapping[str, Any], minor: int) -> None:
         raise ApiError(422, "Invalid", f' "" is invalid: patch: Invalid value: {error.message}') from error
     _drop_unknown(job, minor)
     _check(job, minor)
+    _store_pod(job["spec"]["template"]["spec"])
     fixed = {key for key in (*before["spec"], *job["spec"]) if key not in _CHANGEABLE}
     problems = [
-        f"spec.{key}: Invalid value: field is immutable"
+        f"spec.{key}: Invalid value: {_shown(job['spec'].get(key))}field is immutable"
         for key in sorted(fixed)
         if before["spec"].get(key) != job["spec"].get(key)
     ]
     if problems:
         raise invalid("Job.batch", name, problems)
+
+
+def _shown(value: object) -> str:
+    """Return a value as an error has it; a server writes structures in Go's form, which nobody reads."""
+    return "" if value is None or isinstance(value, dict | list) else f"{json.dumps(value)}: "
 
 
 def with_requests(pod: Mapping[str, Any]) -> Document:
@@ -126,14 +139,14 @@ def _decode(job: Document) -> None:
 
 
 def _drop_unknown(job: Document, minor: int) -> list[str]:
-    """Drop what the server does not know, and return it, but for what a newer one knows: that goes silently."""
+    """Drop what the server does not know, and return it, but for what 1.25 has switched off: that goes silently."""
     spec = job.setdefault("spec", {})
-    gone = [key for key in spec if key not in _SPEC_ALWAYS and _SPEC_SINCE.get(key, 99) > minor]
+    gone = [key for key in spec if key not in spec_fields(minor)]
     for key in gone:
         del spec[key]
-    unknown = [f"spec.{key}" for key in gone if key not in _SPEC_SINCE]
+    unknown = [f"spec.{key}" for key in gone if minor >= POD_POLICIES or key not in _SPEC_SINCE]
     pod = (spec.get("template") or {}).get("spec") or {}
-    return [f'unknown field "{path}"' for path in (*unknown, *drop_unknown(pod, "spec.template.spec"))]
+    return [f'unknown field "{path}"' for path in (*unknown, *drop_unknown(pod, "spec.template.spec", minor))]
 
 
 def _check_metadata(job: Document, minor: int) -> Iterator[str]:
@@ -222,10 +235,13 @@ def _check_quantity(path: str, name: str, quantity: object) -> Iterator[str]:
 
 
 def _add_defaults(job: Document) -> None:
-    spec = job["spec"]
-    pod = job["spec"]["template"]["spec"]
-    job["spec"] = {"parallelism": 1, "completions": 1, "backoffLimit": 6, **spec}
+    job["spec"] = {"parallelism": 1, "completions": 1, "backoffLimit": 6, **job["spec"]}
     job["status"] = {}
+    _store_pod(job["spec"]["template"]["spec"])
+
+
+def _store_pod(pod: Document) -> None:
+    """Write the specification of a pod as it is stored: with defaults, and quantities as texts."""
     pod.setdefault("terminationGracePeriodSeconds", 30)
     pod.setdefault("schedulerName", "default-scheduler")
     store_volumes(pod)

@@ -133,7 +133,8 @@ class Kubelet:
             if self._running.pop(pod["metadata"]["uid"], None) is None:
                 return
             reason = "Error" if code else "Completed"
-            self._set_state(pod, {"terminated": {"exitCode": code, "reason": reason}}, container)
+            ended = {"exitCode": code, "reason": reason, "finishedAt": self._state.now()}
+            self._set_state(pod, {"terminated": ended}, container)
             if code == 0 and not pod["metadata"].get("deletionTimestamp"):
                 self._start_container(pod, number + 1)
                 return

@@ -1,7 +1,7 @@
 """The fields of a pod's specification, and the types as which a server decodes them ("Pod v1 core", API Reference).
 
-A field that it does not know is dropped, with a warning, or refused where the request asks for strict validation; one
-of another type cannot be decoded. What no launcher writes is `any`, and what is in it is not looked at.
+A field that its version does not know is dropped, with a warning, or refused where the request asks for strict
+validation; one of another type cannot be decoded. What no launcher writes is `any`, and what is in it is not looked at.
 """
 
 import re
@@ -151,6 +151,19 @@ _STRUCTS: Mapping[str, Mapping[str, str]] = {
     "Capabilities": {"add": "[]string", "drop": "[]string"},
     "SeccompProfile": _PROFILE,
 }
+KINDS = tuple(_STRUCTS)
+"""The kinds that a pod's specification consists of, as far as they are looked at."""
+_SINCE: Mapping[tuple[str, str], int] = {
+    ("Container", "resizePolicy"): 27,
+    ("Container", "restartPolicy"): 28,
+    ("PodSecurityContext", "appArmorProfile"): 30,
+    ("SecurityContext", "appArmorProfile"): 30,
+    ("VolumeMount", "recursiveReadOnly"): 30,
+    ("PodSecurityContext", "supplementalGroupsPolicy"): 31,
+    ("Volume", "image"): 31,
+    ("PodSpec", "resources"): 32,
+}
+"""The first minor version whose published schema has a field, of those since 1.27."""
 _KINDS: Mapping[type, str] = {
     bool: "bool",
     int: "number",
@@ -163,17 +176,23 @@ _PLAIN: Mapping[str, type] = {"string": str, "bool": bool, "int32": int, "int64"
 _QUANTITY_RULE = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 
-def drop_unknown(value: Any, path: str, kind: str = "PodSpec") -> list[str]:
-    """Drop the fields of a decoded value that no server knows, and return their paths."""
+def known_fields(kind: str, minor: int) -> Mapping[str, str]:
+    """Return the fields of a kind that a server of this minor version knows, with their types."""
+    return {key: found for key, found in _STRUCTS[kind].items() if _SINCE.get((kind, key), 0) <= minor}
+
+
+def drop_unknown(value: Any, path: str, minor: int, kind: str = "PodSpec") -> list[str]:
+    """Drop the fields of a decoded value that a server does not know, and return their paths."""
     if kind.startswith("[]") and kind[2:] in _STRUCTS:
-        return [gone for number, each in enumerate(value) for gone in drop_unknown(each, f"{path}[{number}]", kind[2:])]
+        dropped = (drop_unknown(each, f"{path}[{number}]", minor, kind[2:]) for number, each in enumerate(value))
+        return [each for found in dropped for each in found]
     if kind not in _STRUCTS:
         return []
-    fields = _STRUCTS[kind]
+    fields = known_fields(kind, minor)
     gone = [f"{path}.{key}" for key in value if key not in fields]
     for key in value.keys() - fields.keys():
         del value[key]
-    inner = (drop_unknown(each, f"{path}.{key}", fields[key]) for key, each in value.items() if each is not None)
+    inner = (drop_unknown(each, f"{path}.{key}", minor, fields[key]) for key, each in value.items() if each is not None)
     return [*gone, *(each for found in inner for each in found)]
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import yaml
 
+from relaunch_local.kubernetes.resources import is_public
+
 
 @dataclass(frozen=True, order=True)
 class Access:
@@ -32,9 +34,9 @@ class Role:
     def refusal(self, access: Access, name: str = "") -> str:
         """Return what the API server says to a request that is not granted, for an object of this name; empty if it is.
 
-        Who has signed in may read the server's version (ClusterRole system:public-info-viewer).
+        Who has signed in may read the server's version, and which resources it has (ClusterRole system:discovery).
         """
-        if access in self.grants or access.resource.startswith("/version"):
+        if access in self.grants or (access.resource.startswith("/") and is_public(access.resource)):
             return ""
         kind = f"{access.resource}.{access.group}" if access.group else access.resource
         where = f'in the namespace "{access.namespace}"' if access.namespace else "at the cluster scope"

@@ -6,7 +6,7 @@ import ssl
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -53,6 +53,7 @@ class KubernetesServer:
         self.requests: list[tuple[str, str]] = []
         """Methods and paths, in order."""
         self.authority = CertificateAuthority()
+        self._closed = threading.Event()
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.owner = self
         self._server.context = self._tls_context()
@@ -63,12 +64,17 @@ class KubernetesServer:
         """The server's address."""
         return f"https://127.0.0.1:{self._server.server_address[1]}"
 
+    def is_closed(self) -> bool:
+        """Return whether it serves no more."""
+        return self._closed.is_set()
+
     def start(self) -> None:
         """Start to serve, on threads."""
         self._thread.start()
 
     def close(self) -> None:
         """Stop to serve; the cluster's processes are their owner's."""
+        self._closed.set()
         if self._thread.is_alive():
             self._server.shutdown()
             self._thread.join()
@@ -178,8 +184,10 @@ class _Handler(BaseHTTPRequestHandler):
             token = self._authenticate()
             parts = urlsplit(self.path)
             query = dict(parse_qsl(parts.query, keep_blank_values=True))
-            request = Request(self.command, parts.path, query, body, self.headers.get("Content-Type", ""), token)
-            self._reply(*self.server.owner.serve(request))
+            owner = self.server.owner
+            kinds = (self.headers.get("Content-Type", ""), token, self.headers.get("Accept", ""))
+            request = Request(self.command, parts.path, query, body, *kinds, owner.is_closed)
+            self._reply(*owner.serve(request))
         except ApiError as error:
             retry = {} if error.retry_after_seconds is None else {"Retry-After": str(error.retry_after_seconds)}
             self._reply(error.code, error.to_status(), retry)
@@ -202,6 +210,9 @@ class _Handler(BaseHTTPRequestHandler):
         return "" if has_certificate else token
 
     def _reply(self, status: int, content: Any, headers: Mapping[str, str]) -> None:
+        if isinstance(content, Iterator):
+            self._stream(status, content)
+            return
         is_text = isinstance(content, str)
         body = content.encode() if is_text else json.dumps(content).encode()
         self.send_response(status)
@@ -211,6 +222,19 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+    def _stream(self, status: int, parts: Iterator[Any]) -> None:
+        """Send what comes, in chunks of HTTP/1.1, as soon as it comes."""
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        self.wfile.flush()
+        for part in parts:
+            chunk = (part if isinstance(part, str) else json.dumps(part) + "\n").encode()
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(chunk), chunk))
+            self.wfile.flush()
+        self.wfile.write(b"0\r\n\r\n")
 
 
 def _encode(text: str) -> str:

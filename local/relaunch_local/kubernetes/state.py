@@ -2,8 +2,10 @@
 
 import base64
 import json
+from collections import deque
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import Any
 
 from relaunch_local.ecs.clock import Clock
@@ -12,6 +14,13 @@ from relaunch_local.kubernetes.errors import ApiError, not_found
 Document = dict[str, Any]
 # `--event-ttl` of kube-apiserver.
 _EVENTS_KEPT_SECONDS = 3_600.0
+_REMOVED_KEPT = 1_000
+# Who records events: by their reason, else by the kind that they are about.
+_COMPONENTS = {
+    **dict.fromkeys(("Scheduled", "FailedScheduling"), "default-scheduler"),
+    "Job": "job-controller",
+    "Node": "node-controller",
+}
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 
@@ -25,6 +34,7 @@ class ClusterState:
         self._objects: dict[str, dict[tuple[str, str], Document]] = {}
         self._version = 100
         self._oldest_list = 0
+        self._removed: deque[tuple[int, str, Document]] = deque(maxlen=_REMOVED_KEPT)
         self._made = 0
 
     def now(self) -> str:
@@ -76,6 +86,7 @@ class ClusterState:
         if self._objects.get(resource, {}).get(key) is document:
             del self._objects[resource][key]
             self._version += 1
+            self._removed.append((self._version, resource, document))
 
     def replace(self, resource: str, document: Document) -> None:
         """Put an object in the place of the one of its name."""
@@ -94,7 +105,11 @@ class ClusterState:
         metadata = about["metadata"]
         namespace = metadata.get("namespace", "default")
         at = self.now()
-        involved = {"kind": about["kind"], "name": metadata["name"], "uid": metadata["uid"]}
+        involved = {
+            "kind": about["kind"],
+            "apiVersion": about.get("apiVersion", "v1"),
+            **{key: metadata[key] for key in ("name", "namespace", "uid", "resourceVersion") if key in metadata},
+        }
         for each in self.all("events", namespace):
             if (each["involvedObject"]["uid"], each["reason"], each["message"]) == (involved["uid"], reason, message):
                 each |= {"count": each["count"] + 1, "lastTimestamp": at}
@@ -105,6 +120,7 @@ class ClusterState:
             "kind": "Event",
             "metadata": {"name": f"{metadata['name']}.{self.suffix()}"},
             "involvedObject": involved,
+            "source": {"component": _COMPONENTS.get(reason) or _COMPONENTS.get(about["kind"], "kubelet")},
             "type": kind,
             "reason": reason,
             "message": message,
@@ -147,6 +163,25 @@ class ClusterState:
             token = json.dumps({"v": version, "start": start + len(page)}).encode()
             metadata |= {"continue": base64.urlsafe_b64encode(token).decode(), "remainingItemCount": left}
         return {"kind": f"{kind}List", "apiVersion": api_version, "metadata": metadata, "items": page}
+
+    @property
+    def version(self) -> int:
+        """The version of the newest change."""
+        return self._version
+
+    def changes_since(self, resource: str, version: int) -> list[tuple[int, Document, bool]]:
+        """Return what was changed after a version, in order: the version, the object, and whether it is gone.
+
+        Of several changes of an object there is the last one.
+
+        Raises:
+            ApiError: 410, what was removed since then is forgotten.
+        """
+        if version < self._oldest_list or (len(self._removed) == _REMOVED_KEPT and version < self._removed[0][0]):
+            raise ApiError(410, "Expired", f"too old resource version: {version} ({self._version})")
+        gone = [(at, each, True) for at, kind, each in self._removed if kind == resource and at > version]
+        numbered = [(int(each["metadata"]["resourceVersion"]), each) for each in self.all(resource)]
+        return sorted((*gone, *((at, each, False) for at, each in numbered if at > version)), key=itemgetter(0))
 
     def expire_lists(self) -> None:
         """Let all lists that were begun expire, as after five minutes (etcd's compaction)."""

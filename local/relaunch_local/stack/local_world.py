@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from relaunch.adapters.aws.dynamodb.snapshot_item import DynamoDbSnapshots
+from relaunch.core.definitions.targets import Target
 from relaunch_local.ecs import EcsServer, EcsSimulator, Timing, WallClock, Watchdog
 from relaunch_local.iam.policies import PolicyAuthorizer
 from relaunch_local.iam.reference import is_without_key
@@ -17,7 +18,7 @@ from relaunch_local.internet.internet import Internet
 from relaunch_local.request_guard.credentials import random_root_credentials
 from relaunch_local.request_guard.guard import LOOPBACK_HOSTS, REFUSAL, RequestGuard
 from relaunch_local.stack.account import CHECKPOINTS, DATASETS, provision_account
-from relaunch_local.stack.ack_cluster import NAMESPACE, AckCluster, running_ack_cluster
+from relaunch_local.stack.alibaba_cluster import NAMESPACE, AlibabaCluster, running_cluster
 from relaunch_local.stack.container_logs import ContainerLogs
 from relaunch_local.stack.containers import Containers
 from relaunch_local.stack.deployment import STACK, Deployment, deploy
@@ -60,8 +61,8 @@ class LocalWorldSettings:
     """Whether jobs run on the cluster's capacity providers instead of on machines of our own."""
     parameters: Mapping[str, str] = field(default_factory=dict)
     """Additional or overriding template parameters."""
-    has_ack: bool = False
-    """Whether jobs run on a cluster of ACK instead of on ECS."""
+    target: Target = Target.ECS
+    """Where jobs run: on ECS, or on a cluster of ACK or ACS."""
     internet: Internet | None = None
     """The hosts beyond AWS that functions reach; without it they reach none."""
     github_token: str = ""
@@ -82,7 +83,7 @@ class LocalWorld:
     emulator_log: Path
     """The output of the emulator and its functions; removed with the world."""
     policies: RolePolicies
-    ack: AckCluster | None = None
+    alibaba: AlibabaCluster | None = None
 
     def environment(self) -> dict[str, str]:
         """Return the environment variables with which the `relaunch` command and boto3 use this world."""
@@ -90,7 +91,7 @@ class LocalWorld:
             **self.emulator.environment(),
             **simulated_endpoints(self.simulator_url),
             "RELAUNCH_STACK": STACK,
-            **({"KUBECONFIG": str(self.emulator_log.with_name(_KUBECONFIG))} if self.ack else {}),
+            **({"KUBECONFIG": str(self.emulator_log.with_name(_KUBECONFIG))} if self.alibaba else {}),
         }
 
     def client(self, service: str) -> Any:
@@ -147,11 +148,11 @@ def local_world(settings: LocalWorldSettings | None = None, report: Report = lam
         report(f"emulator of the other services at {emulator.endpoint_url}")
         credentials = provision_account(emulator)
         containers.connect(emulator, credentials, stack.enter_context(closing(ContainerLogs(emulator))))
-        ack = stack.enter_context(running_ack_cluster(settings.speed)) if settings.has_ack else None
-        secret = ack.connect(emulator, credentials) if ack else ""
-        if ack:
-            (folder / _KUBECONFIG).write_text(ack.server.kubeconfig(NAMESPACE))
-            report(f"API server of an ACK cluster at {ack.server.url}")
+        runs_pods = settings.target.capabilities.runs_pods
+        alibaba = stack.enter_context(running_cluster(settings.target, settings.speed)) if runs_pods else None
+        secret = alibaba.connect(emulator, credentials) if alibaba else ""
+        if alibaba:
+            report(f"API server of a cluster: export KUBECONFIG={alibaba.write_kubeconfig(folder / _KUBECONFIG)}")
         provision_cluster(server.simulator, settings.training, root.access_key_id)
         # Only requests of the application are recorded.
         server.simulator.requests.clear()
@@ -166,7 +167,7 @@ def local_world(settings: LocalWorldSettings | None = None, report: Report = lam
         stack.callback(server.close)
         report(f"stack {STACK} is deployed, the webhook is at {deployment.webhook_url}")
         yield LocalWorld(
-            emulator, server.simulator, server.url, deployment, forwarder, folder / EMULATOR_LOG, policies, ack
+            emulator, server.simulator, server.url, deployment, forwarder, folder / EMULATOR_LOG, policies, alibaba
         )
 
 
@@ -249,7 +250,8 @@ def template_parameters(settings: LocalWorldSettings, kubeconfig_secret_arn: str
     """Return the template parameters of the local world."""
     hosts = {"CapacityProviders": capacity_providers()} if settings.has_capacity_providers else machine_parameters()
     if kubeconfig_secret_arn:
-        hosts = {"AckKubeconfigSecretArn": kubeconfig_secret_arn, "KubernetesNamespace": NAMESPACE}
+        parameter = f"{settings.target.capitalize()}KubeconfigSecretArn"
+        hosts = {parameter: kubeconfig_secret_arn, "KubernetesNamespace": NAMESPACE}
     return {
         "ClusterName": CLUSTER,
         **hosts,

@@ -15,7 +15,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch_cli.job_nodes import find_node_fits
 from relaunch_local.kubernetes.role import read_role
-from relaunch_local.stack.ack_cluster import ROLE
+from relaunch_local.stack.alibaba_cluster import ROLE
 
 
 @pytest.fixture

@@ -131,6 +131,30 @@ def test_options_of_ack_say_how_gpus_are_shared_and_need_no_image():
     assert workload == KubernetesWorkload("IMAGE", gpu_sharing=GpuSharing.SHARE, gpu_placement=GpuPlacement.SPREAD)
 
 
+def test_the_job_of_acks_document_can_be_said_by_options():
+    options = {
+        "--target": "ack",
+        "--gpu-memory": "2GiB",
+        "--compute-percent": "30",
+        "--label": ["app=cuda-sample", "note=a-b"],
+        "--node-selector": ["pool=training"],
+        "--service-account": "train",
+        "--working-directory": "/root",
+        "--command": "bash run.sh '--name=two words'",
+    }
+
+    definition = parse_request(options, load_catalogue()).definition
+
+    assert definition.kubernetes == KubernetesWorkload(
+        "IMAGE",
+        labels={"app": "cuda-sample", "note": "a-b"},
+        node_selector={"pool": "training"},
+        service_account="train",
+        working_directory="/root",
+    )
+    assert definition.command == ("bash", "run.sh", "--name=two words")
+
+
 SHARE = {"gpu_memory": "2GiB", "compute_percent": "30"}
 
 
@@ -176,6 +200,12 @@ SHARE = {"gpu_memory": "2GiB", "compute_percent": "30"}
             {"target": "ack", "gpu": "1", "purchase": "spot"},
             ["--purchase: ACK has no spot capacity: set `--purchase` to on-demand"],
         ),
+        ({"target": "ack", "gpu": "1", "label": ["app"]}, ["--label: `app` is not KEY=VALUE"]),
+        ({"target": "ack", "gpu": "1", "node_selector": ["=x"]}, ["--node-selector: `=x` is not KEY=VALUE"]),
+        ({"target": "ack", "gpu": "1", "label": ["app=Tesla T4"]}, ["--label: `Tesla T4` is not a label's value"]),
+        ({"target": "ack", "gpu": "1", "command": "bash 'run"}, ["--command: no closing quotation in `bash 'run`"]),
+        ({"target": "ack", "gpu": "1", "working_directory": "root"}, ["--working-directory: "]),
+        ({"gpu": "1", "command": "bash"}, ["--command: is for `--target ack` and"]),
         ({"target": "akc", "gpu": "1"}, ["--target: `akc` is none of ecs, ack, acs"]),
         (
             {"gpu": "1", "image": "trainer", "compute_class": "gpu"},

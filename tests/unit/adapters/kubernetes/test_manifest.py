@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from fakes.alibaba_documents import ACK_DEFINITION, ACS_DEFINITION, job_of
 from fakes.builders import make_launch_request, make_offering_key
+from fakes.kubernetes_schemas import MINORS, schema_problems
 from relaunch.adapters.kubernetes.manifest import build_job, manifest_builder
 from relaunch.adapters.kubernetes.pod_parts import cpu_quantity, memory_quantity
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption
@@ -296,8 +297,9 @@ workloads = st.builds(
     whole_gpus | memory_shares | compute_shares,
     workloads,
     st.sampled_from(PurchaseOption),
+    st.sampled_from(MINORS),
 )
-def test_every_job_that_is_written_is_one_that_clusters_accept(target, gpu, workload, purchase):
+def test_every_job_that_is_written_is_one_that_clusters_accept(target, gpu, workload, purchase, minor):
     accelerator = AcceleratorRequirement(gpu=gpu)
     definition = JobDefinition("train", "", accelerator, target=target, kubernetes=workload)
     assume(not find_problems(definition) and not find_pod_problems(definition))
@@ -306,6 +308,7 @@ def test_every_job_that_is_written_is_one_that_clusters_accept(target, gpu, work
     job = build_job(make_launch_request(workload=workload, gpu=gpu, offering=offering), target, "relaunch")
 
     check_job(job)
+    assert schema_problems(job, minor) == []
     admitted, warnings = admit_job(job, 36, is_strict=True)
     admit_gpu_shares(admitted)
     assert warnings == []

@@ -10,7 +10,7 @@ from fakes.ack_cluster import NAMESPACE, SYSTEM, AckCluster, daemon_set, release
 from fakes.cli_session import Outcome, flat, invoke
 from relaunch_local.kubernetes.errors import ApiError
 from relaunch_local.kubernetes.role import read_role
-from relaunch_local.stack.ack_cluster import ROLE
+from relaunch_local.stack.alibaba_cluster import ROLE
 
 KNOWN = ("--region", "cn-beijing", "--scheduler", "1.28.1-aliyun-5.6-998282b9")
 

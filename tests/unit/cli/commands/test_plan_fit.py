@@ -10,7 +10,7 @@ from fakes.cli_session import flat, invoke
 from relaunch.core.kubernetes.ack import GPU_COMPUTE, GPU_MEMORY
 from relaunch.core.kubernetes.card_annotations import ALLOCATION
 from relaunch_local.kubernetes.role import read_role
-from relaunch_local.stack.ack_cluster import ROLE
+from relaunch_local.stack.alibaba_cluster import ROLE
 
 ASKED = ("plan", "--target", "ack", "--image", "i", "--gpu", "1", "--gpu-memory", "2GiB", "--compute-percent", "30")
 

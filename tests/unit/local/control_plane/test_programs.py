@@ -20,7 +20,7 @@ def test_the_programs_that_the_variable_names_are_taken_before_those_built_here(
 
 
 def test_what_is_missing_where_the_variable_points_is_named(tmp_path: Path) -> None:
-    named, built = put(tmp_path / "named", "etcd", "kube-apiserver"), put(tmp_path / "built", *PROGRAMS)
+    named, built = put(tmp_path / "named", "etcd", "kube-apiserver", "kubectl"), put(tmp_path / "built", *PROGRAMS)
     (named / "kube-scheduler").touch(mode=0o644)
 
     with pytest.raises(ProgramsMissingError, match="has no kube-controller-manager, kube-scheduler: put"):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from relaunch_local.kubernetes.errors import ApiError
-from relaunch_local.kubernetes.job_rules import admit_job, with_requests
+from relaunch_local.kubernetes.job_rules import admit_change, admit_job, with_requests
 from tests.unit.local.kubernetes.conftest import manifest
 
 LIMITS = "spec.template.spec.containers[0].resources.limits"
@@ -106,3 +106,36 @@ def test_an_unknown_field_is_a_warning_or_with_strict_validation_an_error() -> N
     with pytest.raises(ApiError, match=r'strict decoding error: unknown field "spec\.bogus"'):
         admit_job(manifest(bogus=1), 36, is_strict=True)
     assert admit_job(manifest(bogus=1), 20, is_strict=True)[1] == []
+
+
+@pytest.mark.parametrize(("minor", "is_known"), [(27, False), (28, True)])
+def test_a_field_of_newer_servers_is_refused_where_validation_is_strict(minor, is_known):
+    def admit() -> None:
+        admit_job(manifest(podReplacementPolicy="Failed"), minor, is_strict=True)
+
+    if is_known:
+        admit()
+        return
+    with pytest.raises(ApiError, match=r'strict decoding error: unknown field "spec.podReplacementPolicy"'):
+        admit()
+
+
+def test_what_cannot_be_changed_is_told_with_its_field_for_kubectl() -> None:
+    stored, _ = admit_job(manifest(), 36, is_strict=True)
+    changed = deepcopy(stored)
+    changed["spec"]["completions"] = 2
+    with pytest.raises(ApiError) as caught:
+        admit_change(changed, stored, 36)
+
+    assert caught.value.to_status()["details"] == {
+        "name": "cuda-sample",
+        "group": "batch",
+        "kind": "Job",
+        "causes": [
+            {
+                "reason": "FieldValueInvalid",
+                "message": "Invalid value: 2: field is immutable",
+                "field": "spec.completions",
+            }
+        ],
+    }

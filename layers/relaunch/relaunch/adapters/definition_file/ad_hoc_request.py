@@ -1,6 +1,7 @@
 """A job described by command-line options, validated by the models of a definition file."""
 
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
@@ -69,6 +70,11 @@ KUBERNETES_OPTIONS: Mapping[str, KeyPath] = MappingProxyType(
         "--compute-class": (*_KUBERNETES, "compute_class"),
         "--card-memory": (*_KUBERNETES, "card_memory"),
         "--cluster-region": (*_KUBERNETES, "region"),
+        "--label": (*_KUBERNETES, "labels"),
+        "--node-selector": (*_KUBERNETES, "node_selector"),
+        "--service-account": (*_KUBERNETES, "service_account"),
+        "--working-directory": (*_KUBERNETES, "working_directory"),
+        "--command": ("command",),
     }
 )
 """The options for keys of the block `kubernetes`; on ECS some of them are for other keys, and others for none."""
@@ -81,6 +87,7 @@ _WHOLE = re.compile(r"[-+]?[0-9]{1,18}")
 _NUMBER = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)")
 _ARCHITECTURES = ("X86_64", "ARM64")  # as in ECS
 _NUMBER_OPTIONS = frozenset({"--max-price", "--vcpus"})
+_PAIR_OPTIONS = frozenset({"--label", "--node-selector"})
 _WHOLE_OPTIONS = frozenset({"--gpu", "--compute-percent", "--neuron-devices", "--neuron-cores"})
 
 
@@ -166,6 +173,10 @@ def _write_document(options: Mapping[str, Value], paths: Mapping[str, KeyPath]) 
 
 
 def _plain(option: str, value: Value, *, is_one: bool) -> Plain:
+    if option in _PAIR_OPTIONS:
+        return _read_pairs(option, _values(value))
+    if option == "--command":
+        return _split_command(str(value))
     if not isinstance(value, str):
         return value[0] if is_one and len(value) == 1 else list(value)
     if option in _WHOLE_OPTIONS and _WHOLE.fullmatch(value):
@@ -173,6 +184,22 @@ def _plain(option: str, value: Value, *, is_one: bool) -> Plain:
     if option in _NUMBER_OPTIONS and _NUMBER.fullmatch(value):
         return float(value)
     return value
+
+
+def _read_pairs(option: str, values: Sequence[str]) -> Plain:
+    """Return the mapping of `KEY=VALUE`, as kubectl writes labels and selectors."""
+    pairs = [each.partition("=") for each in values]
+    if wrong := next((each for each, pair in zip(values, pairs, strict=True) if not (pair[0] and pair[1])), None):
+        raise AdHocRequestError([f"{option}: `{wrong}` is not KEY=VALUE"])
+    return {key: value for key, _, value in pairs}
+
+
+def _split_command(text: str) -> Plain:
+    """Return the words of a command, as a shell splits them."""
+    try:
+        return list(shlex.split(text))
+    except ValueError as error:
+        raise AdHocRequestError([f"--command: {str(error).lower()} in `{text}`"]) from error
 
 
 def _in_options(key_path: str, message: str, options: Mapping[str, Value], paths: Mapping[str, KeyPath]) -> str:

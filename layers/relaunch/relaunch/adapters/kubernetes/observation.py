@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 
 from relaunch.adapters.kubernetes.api.models import Condition, ContainerStatus, Job, Metadata, Node, Pod
 from relaunch.adapters.kubernetes.image_ids import pullable_image
+from relaunch.adapters.kubernetes.init_containers import explain_init_wait, with_init_containers
 from relaunch.adapters.kubernetes.labels import STOP_REASON, TASK, owner_of
 from relaunch.adapters.kubernetes.queues import is_held_back, is_withdrawn, queue_words
 from relaunch.adapters.kubernetes.stop_reports import (
@@ -73,6 +74,7 @@ def observe_task(
     phase = phase_of(job, pods, pod)
     metadata = _metadata(job, pod)
     statuses = pod.status.container_statuses if pod else ()
+    init_statuses = pod.status.init_container_statuses if pod else ()
     started_at = min(filter(None, map(_started_at, statuses)), default=None)
     without_instance = _without_instance(pod)
     is_suspended = job is not None and is_held_back(job)
@@ -80,6 +82,11 @@ def observe_task(
     if without_instance is not None and without_instance.reason in _OUT_OF_STOCK:
         said = _join(without_instance.reason, without_instance.message)
         refused = StopReport(said, frozenset({ReportedCause.NO_CAPACITY}))
+    report = report_of_task(job, pod, has_finished=has_finished) if phase.is_ending else refused
+    containers = _containers(job, pod, has_finished=has_finished)
+    if pod is not None:
+        is_by_itself = ReportedCause.ENDED in report.causes and not (warned_at or _taken_away_at(job, pod))
+        containers = with_init_containers(containers, pod, ended_by_itself=is_by_itself)
     return TaskObservation(
         task_id=job.metadata.name if job else metadata.labels.get(TASK, ""),
         owner=owner_of(metadata.annotations),
@@ -87,12 +94,12 @@ def observe_task(
         version=(_PHASES.index(phase) + 1) * _VERSIONS_PER_PHASE + _resource_version(job, *pods),
         status=_status(job, pod, phase),
         stop_code=_stop_code(job) if phase.is_ending else "",
-        report=report_of_task(job, pod, has_finished=has_finished) if phase.is_ending else refused,
-        containers=_containers(job, pod, has_finished=has_finished),
+        report=report,
+        containers=containers,
         node=(pod.spec.node_name or None) if pod and without_instance is None else None,
         created_at=metadata.creation_timestamp,
         started_at=started_at,
-        stopped_at=_stopped_at(job, statuses) if phase is TaskPhase.STOPPED else None,
+        stopped_at=_stopped_at(job, (*init_statuses, *statuses)) if phase is TaskPhase.STOPPED else None,
         waiting_for=explain_wait(pod) or (queue_words(job, queue) if job and is_suspended else refused.text),
         warned_at=warned_at or _taken_away_at(job, pod),
         may_have_run=phase is TaskPhase.STOPPED and started_at is None and not is_suspended and _may_have_run(pod),
@@ -161,6 +168,8 @@ def explain_wait(pod: Pod | None) -> str:
         return _join(scheduled.reason, scheduled.message)
     if (lacking := _without_instance(pod)) is not None and lacking.reason != "Creating":
         return _join(lacking.reason, lacking.message)
+    if initializing := explain_init_wait(pod):
+        return initializing
     waiting = [each.state.waiting for each in pod.status.container_statuses if each.state.waiting is not None]
     return "; ".join(_join(each.reason, each.message) for each in waiting)
 

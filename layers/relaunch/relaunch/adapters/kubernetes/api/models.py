@@ -90,10 +90,11 @@ class Resources(Model):
 
 
 class Container(Model):
-    """A container of a pod as it was specified."""
+    """A container of a pod as it was specified; an init container with `restart_policy` Always is a sidecar."""
 
     name: str
     image: str = ""
+    restart_policy: str = ""
     resources: Resources = Resources()
 
 
@@ -102,6 +103,7 @@ class PodSpec(Model):
 
     node_name: str = ""
     containers: Items[Container] = ()
+    init_containers: Items[Container] = ()
     node_selector: Texts = Field(default_factory=dict)
     termination_grace_period_seconds: int | None = None
 

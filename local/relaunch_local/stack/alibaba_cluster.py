@@ -1,9 +1,16 @@
-"""The ACK cluster of the local world: an API server on loopback, nodes with shared GPUs, pods as local processes."""
+"""The cluster of Alibaba Cloud of the local world: an API server on loopback, and pods as local processes.
+
+One of ACK has two nodes with shared GPUs, one of ACS a virtual node, on which pods of any model find room, and the
+ConfigMap with its settings.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
+from relaunch.core.definitions.targets import Target
+from relaunch.core.kubernetes import acs_profile
 from relaunch_local.ecs import LogTarget, WallClock
 from relaunch_local.kubernetes.cluster import KubernetesCluster
 from relaunch_local.kubernetes.role import read_role
@@ -19,14 +26,19 @@ NODES = ("cn-beijing.192.168.0.11", "cn-beijing.192.168.0.12")
 GPUS = 4
 GPU_GIB = 15
 
-_SECRET = "relaunch/ack-kubeconfig"  # noqa: S105 - the name of one
+VIRTUAL_NODE = "virtual-kubelet-cn-hangzhou-i"
+_VIRTUAL_GPUS = 100
+# As it is in a new cluster ("Configure an acs-profile to automatically inject pod configurations").
+_PROFILE = {"enablePrivateZone": "false", "selectors": "", "vpcId": "vpc-bp1aevy8sofi8mh1q"}
+_SECRET = "relaunch/kubeconfig"  # noqa: S105 - the name of one
 _NODE_LABELS = {"ack.node.gpu.schedule": "core_mem", "ack.node.gpu.placement": "binpack"}
 
 
 @dataclass(frozen=True)
-class AckCluster:
-    """A cluster that is served, whose pods can start once `connect` has been called."""
+class AlibabaCluster:
+    """A cluster of a target that is served, whose pods can start once `connect` has been called."""
 
+    target: Target
     cluster: KubernetesCluster
     server: KubernetesServer
     containers: Containers
@@ -43,6 +55,11 @@ class AckCluster:
         )
         return str(created["ARN"])
 
+    def write_kubeconfig(self, file: Path) -> Path:
+        """Write a kubeconfig of a user who may do everything; return the file."""
+        file.write_text(self.server.kubeconfig(NAMESPACE), encoding="utf-8")
+        return file
+
 
 class _PodLogs:
     """Implements LogSink: what containers write is kept with their pods."""
@@ -58,18 +75,25 @@ class _PodLogs:
 
 
 @contextmanager
-def running_ack_cluster(speed: float) -> Iterator[AckCluster]:
-    """Run a cluster on a wall clock and a free port."""
+def running_cluster(target: Target, speed: float) -> Iterator[AlibabaCluster]:
+    """Run a cluster of ACK or ACS on a wall clock and a free port."""
     clock = WallClock(speed=speed)
     containers = Containers()
-    cluster = KubernetesCluster(clock, containers, is_ack=True)
+    cluster = KubernetesCluster(clock, containers, is_ack=target is Target.ACK)
     server = KubernetesServer(cluster)
     clock.start()
-    for name in NODES:
-        cluster.add_node(name, gpus=GPUS, gpu_gib=GPU_GIB, labels=_NODE_LABELS)
+    cluster.add_namespace(NAMESPACE)
+    if target is Target.ACK:
+        for name in NODES:
+            cluster.add_node(name, gpus=GPUS, gpu_gib=GPU_GIB, labels=_NODE_LABELS)
+    else:
+        cluster.add_node(VIRTUAL_NODE, gpus=_VIRTUAL_GPUS, labels={"type": "virtual-kubelet"})
+        cluster.add_namespace(acs_profile.NAMESPACE)
+        profile = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": acs_profile.NAME}, "data": _PROFILE}
+        cluster.state.add("configmaps", acs_profile.NAMESPACE, profile)
     server.start()
     try:
-        yield AckCluster(cluster, server, containers)
+        yield AlibabaCluster(target, cluster, server, containers)
     finally:
         server.close()
         containers.close()

@@ -1,0 +1,190 @@
+"""Stands for torchrun where there is no PyTorch: `python torchrun.py train.py …` or `… -m train …` on each machine.
+
+It behaves as torchrun 2.13 does with the static rendezvous, one process a machine, and no restarts, which
+tests/functional/examples/test_torchrun.py compares: it begins once PET_NNODES agents have met at PET_MASTER_ADDR and
+PET_MASTER_PORT, ends with 1 after SIGTERM whatever its worker did, and with 1 for any failure of it. Once its worker
+has ended with 0 it waits for the others, and hears no SIGTERM.
+"""
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import socketserver
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+MEET_SECONDS = 600.0
+"""How long an agent waits for the others at the start."""
+END_SECONDS = 300.0
+"""How long an agent whose worker has ended waits for those of the others."""
+POLL_SECONDS = 0.1
+
+
+class Store(socketserver.ThreadingTCPServer):
+    """Where processes meet, at rank 0's agent: each names a place and gives a value, and gets those of all."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], size: int) -> None:
+        """Listen for `size` processes a place."""
+        super().__init__(address, _Caller)
+        self.size = size
+        self.lock = threading.Lock()
+        self.places: dict[str, dict[int, tuple[Any, socket.socket]]] = {}
+        self.workers: set[socket.socket] = set()
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def meet(self, caller: socket.socket, place: str, rank: int, value: object) -> None:
+        """Keep a value; answer all once the last one is there."""
+        with self.lock:
+            here = self.places.setdefault(place, {})
+            here[rank] = value, caller
+            if len(here) == self.size:
+                answer = json.dumps([here[each][0] for each in sorted(here)]).encode() + b"\n"
+                for _, each in self.places.pop(place).values():
+                    with contextlib.suppress(OSError):
+                        each.sendall(answer)
+
+    def lose(self, caller: socket.socket) -> None:
+        """Hang up on all workers if one of them has gone, as the peers of a lost worker see it."""
+        with self.lock:
+            if caller in self.workers:
+                for each in self.workers:
+                    with contextlib.suppress(OSError):
+                        each.shutdown(socket.SHUT_RDWR)
+
+
+class _Caller(socketserver.StreamRequestHandler):
+    server: Store
+
+    def handle(self) -> None:
+        with contextlib.suppress(OSError):
+            for line in self.rfile:
+                place, rank, value, is_worker = json.loads(line)
+                if is_worker:
+                    self.server.workers.add(self.request)
+                self.server.meet(self.request, place, rank, value)
+        self.server.lose(self.request)
+
+
+class Meeting:
+    """A connection to the store."""
+
+    def __init__(self, address: tuple[str, int], rank: int, *, is_worker: bool) -> None:
+        """Connect, as soon as the store listens.
+
+        Raises:
+            OSError: Nobody listens there.
+        """
+        self.rank = rank
+        self.is_worker = is_worker
+        self._meetings = 0
+        self._connection = _connect(address)
+        self._answers = self._connection.makefile("rb")
+
+    def gather(self, value: Any) -> list[Any]:
+        """Return what each process gave, in order of rank, as `all_gather_object` of PyTorch does.
+
+        Raises:
+            ConnectionError: A process or the store has gone.
+        """
+        self._meetings += 1
+        self.enter(f"gather-{self._meetings}", value)
+        return self.answer()
+
+    def enter(self, place: str, value: object = None) -> None:
+        """Say that this process is at a place."""
+        self._connection.sendall(json.dumps([place, self.rank, value, self.is_worker]).encode() + b"\n")
+
+    def is_answered(self, seconds: float) -> bool:
+        """Wait; return whether all are there, or the store has gone."""
+        return bool(select.select([self._connection], [], [], seconds)[0])
+
+    def answer(self) -> list[Any]:
+        """Return the values of all processes once they are there."""
+        if not (line := self._answers.readline()):
+            raise ConnectionError("Connection closed by peer")
+        return list(json.loads(line))
+
+
+def meeting_of_worker(environment: Mapping[str, str] = os.environ) -> Meeting:
+    """Connect a worker to the store of its agents."""
+    address = environment["MASTER_ADDR"], int(environment["MASTER_PORT"])
+    return Meeting(address, int(environment["RANK"]), is_worker=True)
+
+
+def main(command: Sequence[str], environment: Mapping[str, str] = os.environ) -> int:
+    """Run a worker together with those of the other machines; return the exit code."""
+    nodes = int(environment["PET_NNODES"])
+    rank = int(environment["PET_NODE_RANK"])
+    address = environment["PET_MASTER_ADDR"], int(environment["PET_MASTER_PORT"])
+    if rank == 0:
+        Store(address, nodes)
+    meeting = Meeting(address, rank, is_worker=False)
+    meeting.enter("start")
+    if not meeting.is_answered(MEET_SECONDS):
+        return _say(f"not all of {nodes} agents came in {MEET_SECONDS:.0f} s", 1)
+    meeting.answer()
+    # Until here SIGTERM ends the process; the first one of a container ignores it.
+    stops: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, _frame: stops.append(number))
+    given = {"RANK": rank, "GROUP_RANK": rank, "LOCAL_RANK": 0, "LOCAL_WORLD_SIZE": 1, "WORLD_SIZE": nodes}
+    variables = {**environment, **{name: str(value) for name, value in given.items()}}
+    variables |= {"MASTER_ADDR": address[0], "MASTER_PORT": str(address[1])}
+    worker = subprocess.Popen([sys.executable, "-u", *command], env=variables)
+    while not stops and worker.poll() is None:
+        time.sleep(POLL_SECONDS)
+    if stops:
+        return _stop(worker, stops[0], float(environment.get("TORCH_ELASTIC_SHUTDOWN_TIMEOUT") or 30))
+    if worker.returncode:
+        return _say(f"the worker ended with {worker.returncode}", 1)
+    return _wait_for_others(meeting)
+
+
+def _stop(worker: subprocess.Popen[bytes], number: int, seconds: float) -> int:
+    worker.send_signal(number)
+    try:
+        worker.wait(seconds)
+    except subprocess.TimeoutExpired:
+        worker.kill()
+        worker.wait()
+    return _say(f"got signal {number}; the worker ended with {worker.returncode}", 1)
+
+
+def _wait_for_others(meeting: Meeting) -> int:
+    # torchrun waits in its store's code, which lets no handler of a signal run until it returns.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    with contextlib.suppress(OSError):
+        meeting.enter("end")
+        meeting.is_answered(END_SECONDS)
+    return 0
+
+
+def _connect(address: tuple[str, int]) -> socket.socket:
+    end = time.monotonic() + MEET_SECONDS
+    while True:
+        try:
+            return socket.create_connection(address)
+        except ConnectionRefusedError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(POLL_SECONDS)
+
+
+def _say(text: str, code: int) -> int:
+    print(f"torchrun: {text}", file=sys.stderr, flush=True)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
