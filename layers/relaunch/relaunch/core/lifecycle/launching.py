@@ -171,8 +171,6 @@ def _with_two_senders(job: Job) -> Job:
 def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: StackLimits) -> Decision:
     """Handle the answer of the target to a launch."""
     outcome = event.outcome
-    if isinstance(outcome, PlacementFailed | LaunchRefused) and outcome.placed:
-        return _withdraw_part(job, outcome, now)
     match outcome:
         case TaskPlaced(task_id, followers):
             return _placed(job, task_id, now, limits, followers)
@@ -195,6 +193,8 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
 
 
 def _placement_failed(job: Job, failed: PlacementFailed, event: LaunchAnswered, now: datetime) -> Decision:
+    if failed.placed:
+        return _withdraw_part(job, failed, now)
     outcome = f"the cluster placed nothing: {', '.join(failed.reasons)}"
     if waits_for_agent(job, failed.shortages, outcome, now):
         return wait_for_agent(job, outcome, now)
@@ -240,6 +240,8 @@ def _lost_device(job: Job, shortages: frozenset[Shortage], outcome: str) -> bool
 
 
 def _refused(job: Job, refusal: LaunchRefused, now: datetime) -> Decision:
+    if refusal.placed:
+        return _withdraw_part(job, refusal, now)
     if job.cancel_requested:
         return _cancelled(job, now)
     detail = f"the cluster refuses the launch: {refusal.reason}"
