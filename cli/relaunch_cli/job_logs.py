@@ -73,12 +73,20 @@ class LogSource(Protocol):
 class JobLogs:
     """Reads the logs of a job's attempts; every call of `read` yields only new lines.
 
-    Lines before `since` are left out, and the lines of other attempts than `attempt_number`, if that is given.
+    Lines before `since` are left out, and the lines of other attempts than `attempt_number`, if that is given. Of a job
+    of several nodes they are those of one `rank`.
     """
 
     def __init__(
-        self, source: LogSource, container: str, attempt_number: int | None = None, since: datetime | None = None
+        self,
+        source: LogSource,
+        container: str,
+        attempt_number: int | None = None,
+        since: datetime | None = None,
+        *,
+        rank: int = 0,
     ) -> None:
+        self._rank = rank
         self._source = source
         self._container = container
         self._only = attempt_number
@@ -111,8 +119,8 @@ class JobLogs:
     def _attempts(self, history: "JobHistory | JobRuns") -> "Iterator[tuple[Attempt | Run, str]]":
         """Yield the attempts to read that have a task, with its ARN."""
         for attempt in history.attempts:
-            if attempt.task_id and self._only in (None, attempt.number):
-                yield attempt, attempt.task_id
+            if len(attempt.task_ids) > self._rank and self._only in (None, attempt.number):
+                yield attempt, attempt.task_ids[self._rank]
 
     def _find_stream(self, task_arn: str, revision_arn: str) -> tuple[LogDestination, str]:
         if revision_arn not in self._destinations:

@@ -103,7 +103,7 @@ def tell_of_what_the_cluster_is_asked(stories: Stories) -> None:
     ecs = {
         "launch_attempt": ("find_tasks_of", "describe", "find_gpus", "find_remaining_resources", "stop"),
         "observe_capacity": ("find_tasks_on", "drain"),
-        "observe_task": ("find_node", "stop"),
+        "observe_task": ("find_node", "describe", "stop"),
         "reconcile": ("describe", "list_tasks", "list_nodes", "find_daemon_services", "stop"),
         "submit_job": ("stop",),
         "job_api": ("stop",),
@@ -127,6 +127,7 @@ def tell_of_what_the_cluster_is_asked(stories: Stories) -> None:
                     list(found)
     with stories.world.function("launch_attempt") as dependencies:
         dependencies.deps.launches.count_requests()
+        dependencies.deps.hosts.find_address(instance_id)
     with stories.world.function("request_machine") as dependencies:
         dependencies.deps.jobs.load_job("demo-1")
         pool = OfferingKey("g5.xlarge", "us-east-1a", PurchaseOption.SPOT)

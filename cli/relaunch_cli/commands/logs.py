@@ -35,6 +35,9 @@ def logs(  # noqa: PLR0913 - a command has the options it has
     container: Annotated[
         str | None, typer.Option(metavar="NAME", help="Container; default: the job's main container.")
     ] = None,
+    rank: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Of a job with several nodes: the node to read, counted from 0.")
+    ] = 0,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,
 ) -> None:
@@ -54,7 +57,7 @@ def logs(  # noqa: PLR0913 - a command has the options it has
         case _:
             assert_never(history.job.definition.target)
     start = connection.now() - age if age else None
-    reader = JobLogs(source, find_container(container, history), attempt, start)
+    reader = JobLogs(source, find_container(container, history), attempt, start, rank=rank)
     lines: Iterable[LogLine] = [] if tail is None else reader.tail(history, tail)
     if follow:
         lines = chain(

@@ -106,7 +106,8 @@ def _describe_offering(offering: Offering) -> str:
 def describe_gpus(definition: JobDefinition) -> str:
     """Describe what a definition requires; the model and driver of pods are those of the definition, as it has them."""
     workload = definition.kubernetes
-    parts = [describe_accelerator(definition.accelerator)]
+    nodes = f"{definition.nodes} nodes of " if definition.nodes > 1 else ""
+    parts = [f"{nodes}{describe_accelerator(definition.accelerator)}"]
     if workload is not None and workload.gpu_model:
         parts.append(f"gpu_model {workload.gpu_model}")
     if workload is not None and workload.gpu_driver:

@@ -144,7 +144,7 @@ def _attempts(attempts: Sequence[Attempt], now: datetime) -> list[RenderableType
         ran = attempt.run_time(now)
         table.add_row(
             str(attempt.number),
-            format_machine(offering),
+            _machines_of(attempt),
             attempt.zone or offering.zone or "?",
             format_attempt_price(attempt),
             format_time(started, now) if started else "-",
@@ -152,6 +152,12 @@ def _attempts(attempts: Sequence[Attempt], now: datetime) -> list[RenderableType
             _ending(attempt),
         )
     return [Text(), table]
+
+
+def _machines_of(attempt: Attempt) -> str:
+    """Return the machine of an attempt, with their number if it has several: `4x g5.12xlarge spot`."""
+    count = len(attempt.placement.ranks)
+    return f"{count}x " * (count > 1) + format_machine(attempt.placement.offering)
 
 
 def _ending(attempt: Attempt) -> str:

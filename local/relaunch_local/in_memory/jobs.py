@@ -201,7 +201,7 @@ class InMemoryJobs(WriteFaults):
         definition = RunDefinition(job.definition.target, job.definition.container)
         revision = RunRevision(job.revision.arn, tuple(RunContainer(each.name) for each in job.revision.containers))
         runs = (
-            Run(each.number, each.task_id, RunStop(each.stop.at) if each.stop else None) for each in history.attempts
+            Run(each.number, each.task_ids, RunStop(each.stop.at) if each.stop else None) for each in history.attempts
         )
         return JobRuns(RunJob(job_id, job.state, definition, revision, job.ended_at), tuple(runs))
 

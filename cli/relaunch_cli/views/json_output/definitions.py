@@ -109,6 +109,7 @@ def definition_json(registered: RegisteredDefinition) -> JsonObject:
         "command": list(definition.command),
         "environment": dict(definition.environment),
         "accelerator": accelerator_json(definition.accelerator),
+        "nodes": definition.nodes,
         "disk_gib": definition.disk_gib,
         "purchase": definition.purchase.value,
         "checkpoint": definition.checkpoint_uri,

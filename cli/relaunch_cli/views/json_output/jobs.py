@@ -174,6 +174,11 @@ def _attempt_json(attempt: Attempt) -> JsonObject:
         "task_status": attempt.task_status or None,
         "instance_id": attempt.instance_id,
         "machine_id": chosen.machine_id or None,
+        "ranks": [
+            {"instance_id": each.instance_id, "machine_id": each.machine_id, "task_arn": each.task_id or None}
+            for each in chosen.ranks
+            if chosen.followers
+        ],
         "resume_uri": chosen.resume_uri,
         "started_at": json_time(attempt.started_at),
         "warned_at": json_time(attempt.warned_at),

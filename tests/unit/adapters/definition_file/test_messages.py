@@ -273,6 +273,7 @@ def test_a_definition_for_kubernetes_is_held_against_the_rules_of_its_target(job
         pytest.param("{gpu: {compute_capability: 8}}", "4:45: jobs.a.accelerator.gpu.compute_capability: `8` is no compute capability: write it like 8.0, or bf16"),
         pytest.param("{gpu: {compute_capability: fp8}}", "4:45: jobs.a.accelerator.gpu.compute_capability: `fp8` is no compute capability: write it like 8.0, or bf16"),
         pytest.param("{gpu: {interconnect: infiniband}}", "4:39: jobs.a.accelerator.gpu.interconnect: `infiniband` is none of efa, nvlink"),
+        pytest.param("{gpu: {interconnect: efa}}", "4:39: jobs.a.accelerator.gpu.interconnect: Relaunch attaches no Elastic Fabric Adapter to its machines, so that a type that may have one would only cost more: leave it out; the ranks of a job with `nodes` meet by TCP"),
         pytest.param("{gpu: {driver: 570}}", "4:25: jobs.a.accelerator.gpu.driver: on ECS no machine can be chosen by its driver, the AMI brings it: set the AMI of the capacity provider; on ACS give `kubernetes.gpu_driver`"),
         pytest.param("{gpu: {cout: 2}}", "4:25: jobs.a.accelerator.gpu.cout: unknown key `cout`; did you mean `count`?"),
         pytest.param("{instance_types: [G5.xlarge]}", "4:36: jobs.a.accelerator.instance_types[0]: `G5.xlarge`: instance types are written in lower case: `g5.xlarge`"),

@@ -204,12 +204,12 @@ def test_accelerators_are_read(written, expected):
             GpuRequirement(compute_capability=(8, 6), interconnect=Interconnect.NVLINK),
         ),
         (
-            "compute_capability: bf16, interconnect: efa",
-            GpuRequirement(compute_capability=(8, 0), interconnect=Interconnect.EFA),
+            "compute_capability: bf16, interconnect: nvlink",
+            GpuRequirement(compute_capability=(8, 0), interconnect=Interconnect.NVLINK),
         ),
         ('compute_capability: "12.0"', GpuRequirement(compute_capability=(12, 0))),
     ],
-    ids=["share", "isolated share, rounded up to whole MiB", "NVLink", "bf16 and EFA", "compute capability as text"],
+    ids=["share", "isolated share, rounded up to whole MiB", "NVLink", "bf16 and NVLink", "compute capability as text"],
 )
 def test_what_is_asked_of_gpus_is_read(written, expected):
     assert parse_one(f"accelerator: {{gpu: {{{written}}}}}").accelerator == AcceleratorRequirement(gpu=expected)
@@ -333,3 +333,8 @@ def test_a_problem_of_a_definition_is_found_again_at_the_key_that_it_names():
     assert problem_mark(EXAMPLE, "resnet", "no bucket, which `checkpoint` names") == (number, 5)
     assert problem_mark(EXAMPLE, "resnet", "nothing satisfies `this`") == (3, 3)
     assert problem_mark(EXAMPLE, "other", "") == (1, 1)
+
+
+def test_several_nodes_are_read():
+    assert parse_one("accelerator: {gpu: {count: 8}}\nnodes: 4").nodes == 4
+    assert parse_one("accelerator: {gpu: {count: 8}}").nodes == 1

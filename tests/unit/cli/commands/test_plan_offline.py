@@ -105,7 +105,7 @@ def test_the_upper_limit_of_a_spot_price_is_not_called_a_price():
 
 
 def test_what_is_asked_for_is_in_the_title():
-    asked = ("--gpu", "8", "--interconnect", "efa", "--compute-capability", "bf16", "--purchase", "on-demand")
+    asked = ("--gpu", "8", "--interconnect", "nvlink", "--compute-capability", "bf16", "--purchase", "on-demand")
     reserved = (
         "--vcpus",
         "8",
@@ -120,7 +120,7 @@ def test_what_is_asked_for_is_in_the_title():
     )
     result = invoke("plan", "--offline", *asked, *reserved)
 
-    title = "8x GPU compute capability 8.0 efa, on-demand, 2h, 8 vCPU, memory 30 GiB, disk 80 GiB, at most $30/h"
+    title = "8x GPU compute capability 8.0 nvlink, on-demand, 2h, 8 vCPU, memory 30 GiB, disk 80 GiB, at most $30/h"
     assert result.stdout.splitlines()[0].startswith(f"{title}  us-east-1, bundled")
 
 
@@ -252,8 +252,8 @@ def test_eight_gpus_of_the_catalogue_are_on_no_bare_metal_unless_it_is_named(pur
 
 
 def test_the_title_is_what_was_asked_for():
-    asked = ("--gpu", "8", "--interconnect", "efa", "--compute-capability", "bf16", "--disk", "90GiB")
+    asked = ("--gpu", "8", "--interconnect", "nvlink", "--compute-capability", "bf16", "--disk", "90GiB")
     result = invoke("plan", "--offline", *asked, "--max-price", "30", "--purchase", "spot")
 
-    title = "8x GPU compute capability 8.0 efa, spot, disk 90 GiB, at most $30/h  us-east-1, bundled"
+    title = "8x GPU compute capability 8.0 nvlink, spot, disk 90 GiB, at most $30/h  us-east-1, bundled"
     assert result.stdout.startswith(title)

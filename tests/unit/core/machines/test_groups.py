@@ -50,6 +50,7 @@ def test_the_machines_of_a_group_are_named_after_the_first_one():
 
 def test_the_requests_of_a_group_are_one_request():
     assert requests_of_members(ONE, 1) == (ONE,)
+    assert requests_of_members(ONE, 3) == (FIRST, SECOND, THIRD)
     assert [each.place for each in (FIRST, SECOND, THIRD)] == [0, 1, 2]
     assert {each.size for each in (FIRST, SECOND, THIRD)} == {3}
     assert {each.client_token for each in (FIRST, SECOND, THIRD)} == {ONE.client_token}

@@ -40,7 +40,8 @@ class Run(NamedTuple):
     """An attempt of a job."""
 
     number: int
-    task_id: str | None
+    task_ids: tuple[str, ...]
+    """In the order of the ranks; empty if it has no task yet."""
     stop: RunStop | None
 
 

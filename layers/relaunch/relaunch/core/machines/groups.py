@@ -74,13 +74,10 @@ def answer_of_found(found: Sequence[InstanceObservation], size: int, *, is_certa
 
     What EC2 describes is eventually consistent: a part of the instances is the whole answer once no other can come.
     """
-    known = [each for each in found if each.offering is not None]
-    living = [each for each in known if each.state.is_alive]
-    seen = sorted(living or known, key=lambda each: each.instance_id)
-    if not seen or (len(seen) < size and not is_certain):
-        return None
-    first = seen[0]
-    if first.offering is None:
+    living = [each for each in found if each.state.is_alive]
+    seen = sorted(living or found, key=lambda each: each.instance_id)
+    offering = next((each.offering for each in seen if each.offering is not None), None)
+    if offering is None or (len(seen) < size and not is_certain):
         return None
     others = tuple(each.instance_id for each in seen[1:])
-    return InstanceLaunched(first.instance_id, first.offering, at=first.launched_at, others=others)
+    return InstanceLaunched(seen[0].instance_id, offering, at=seen[0].launched_at, others=others)

@@ -108,3 +108,18 @@ def test_instances_of_groups_are_listed_by_the_names_of_providers() -> None:
     assert len(found) == 2
     assert all(each.launched_at for each in found)
     assert list(Ec2Hosts(ec2).running_in_groups()) == []
+
+
+def test_the_address_of_an_instance_is_told(client, stubber: Stubber) -> None:
+    instance = {"InstanceId": INSTANCE_ID, "State": {"Name": "running"}, "PrivateIpAddress": "10.0.0.7"}
+    stubber.add_response("describe_instances", {"Reservations": [{"Instances": [instance]}]}, BY_ID)
+
+    assert Ec2Hosts(client).find_address(INSTANCE_ID) == "10.0.0.7"
+
+
+@pytest.mark.parametrize("answer", [described("pending"), {"Reservations": []}])
+def test_an_address_that_is_not_known_yet_is_asked_for_again(client, stubber: Stubber, answer: dict[str, Any]) -> None:
+    stubber.add_response("describe_instances", answer, BY_ID)
+
+    with pytest.raises(TransientError, match=f"EC2 does not say the private address of {INSTANCE_ID}"):
+        Ec2Hosts(client).find_address(INSTANCE_ID)

@@ -21,7 +21,7 @@ from relaunch.adapters.aws.dynamodb.table import (
 )
 from relaunch.adapters.aws.dynamodb.unknown_fields import Body
 from relaunch.adapters.stored_type import StoredType
-from relaunch.core.jobs.attempt import Attempt
+from relaunch.core.jobs.attempt import Attempt, Placement
 from relaunch.core.jobs.charges import Charges
 from relaunch.core.jobs.cost import summarize_job
 from relaunch.core.jobs.job import (
@@ -56,7 +56,7 @@ _RARE_FIELDS = (
     *("ended_first", "held_since", "held", "program_ended_at", "pulled"),
     *("refused_since", "suspended_since", "cluster", "live_ranks", "lost_instances"),
 )
-_OF_GANGS = {"followers", "master_address"}
+_OF_GANGS = ("followers", "master_address")
 _TIMELINE_ENTRY = StoredType(TimelineEntry)
 _SELECTION = made_late(lambda: StoredType(StoredSelection))
 
@@ -241,8 +241,13 @@ def _summary(job: Job) -> dict[str, Any]:
 def _empty(attempt: Attempt) -> dict[str, Any]:
     """Return the fields that not every attempt has: written without a value they would cost a second write unit."""
     rare: dict[str, Any] = {name: True for name in _RARE_FIELDS if not getattr(attempt, name)}
-    closed = {at: _OF_GANGS for at, each in enumerate(attempt.closed_placements) if not each.followers}
-    return rare | ({} if attempt.placement.followers else {"placement": _OF_GANGS}) | {"closed_placements": closed}
+    closed = {at: _unused(each) for at, each in enumerate(attempt.closed_placements)}
+    return rare | {"placement": _unused(attempt.placement), "closed_placements": closed}
+
+
+def _unused(placement: Placement) -> set[str]:
+    """Return the fields of jobs with several nodes that a placement does not have."""
+    return {name for name in _OF_GANGS if not getattr(placement, name)}
 
 
 def _expiring(item: Item, job: Job) -> Item:

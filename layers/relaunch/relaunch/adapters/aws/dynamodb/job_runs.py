@@ -46,7 +46,9 @@ def _job(body: Mapping[str, Any]) -> RunJob:
 def _run(body: Mapping[str, Any]) -> Run:
     stop = body.get("stop")
     ended = RunStop(datetime.fromisoformat(stop["at"])) if stop else None
-    return Run(body["number"], body["placement"].get("task_id"), ended)
+    placement = body["placement"]
+    ranks = (placement.get("task_id"), *(each["task_id"] for each in placement.get("followers", ())))
+    return Run(body["number"], tuple(each for each in ranks if each), ended)
 
 
 def _time(text: str | None) -> datetime | None:

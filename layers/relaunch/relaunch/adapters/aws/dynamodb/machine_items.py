@@ -69,8 +69,9 @@ def _unused(machine: Machine) -> dict[str, Any]:
     unused: dict[str, Any] = {name: True for name in _LATER if not getattr(machine, name)}
     if machine.holdings is None:
         unused["holdings"] = True
-    if machine.request.size == 1:
-        unused["request"] = {"size", "place"}
+    alone = {name for name, usual in (("size", 1), ("place", 0)) if getattr(machine.request, name) == usual}
+    if alone:
+        unused["request"] = alone
     return unused
 
 

@@ -41,12 +41,15 @@ class UnknownFields:
     fields: Mapping[str, Any]
 
     def belong_to(self, name: str, record: Mapping[str, Any]) -> bool:
-        """Return whether a record is the one that had them: the body itself, or one that is equal or was changed."""
+        """Return whether a record is the one that had them: the body itself, or one that is equal or was changed.
+
+        What is written leaves out fields that a record does not use.
+        """
         if self.name != name:
             return False
         identity = [each for each in _IDENTITY if each in self.record]
         is_same = bool(set(identity) - {"kind"}) and all(self.record[each] == record.get(each) for each in identity)
-        return not name or is_same or self.record == {each: record.get(each) for each in self.record}
+        return not name or is_same or all(record.get(each, value) == value for each, value in self.record.items())
 
 
 def find_unknown(stored: str | bytes, value: T, body: Body[T]) -> tuple[UnknownFields, ...]:
