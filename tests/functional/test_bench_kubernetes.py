@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks import kubernetes_client
 from benchmarks.__main__ import main
+from relaunch_local.control_plane.programs import PROGRAMS
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +21,7 @@ def assets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_without_the_official_client_the_benchmark_says_what_to_run(
     assets: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"):
+    for name in PROGRAMS:
         (assets / name).touch(mode=0o755)
     monkeypatch.setattr(kubernetes_client, "INTERPRETER", assets / "python")
 
