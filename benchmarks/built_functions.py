@@ -46,7 +46,8 @@ def template() -> Mapping[str, Any]:
         NotBuiltError: the application is not built, or has changed since.
     """
     built_application()
-    content: Mapping[str, Any] = yaml.safe_load((BUILD / "template.yaml").read_text())
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's, if available
+    content: Mapping[str, Any] = yaml.load((BUILD / "template.yaml").read_text(), loader)  # noqa: S506 - a safe loader
     return content
 
 

@@ -1,7 +1,7 @@
 """Runs code in processes that are forked from one with the packages of the functions, where only calls are recorded.
 
-A fresh interpreter imports for a second what every function has. What a function keeps is made by its own handler, in
-the forked process, so its calls are those of a cold start.
+A fresh interpreter imports for a second what every function has, and what its events need. What a function keeps is
+made by its own handler, in the forked process, so its calls are those of a cold start.
 """
 
 import json
@@ -14,8 +14,11 @@ from benchmarks.fresh_process import interpreter
 
 _SERVER = """
 import importlib, json, os, sys, traceback
-for name in ("aws_lambda_powertools.utilities.batch", "boto3", "relaunch.bootstrap"):
+for name in ("aws_lambda_powertools", "botocore.session", "relaunch.bootstrap"):
     importlib.import_module(name)
+for modules in importlib.import_module("relaunch.late_parts").ALWAYS.values():
+    for name in modules:
+        importlib.import_module(name)
 library = [each for each in sys.path if each not in os.environ["PYTHONPATH"].split(os.pathsep)]
 for line in sys.stdin:
     job = json.loads(line)

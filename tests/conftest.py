@@ -8,8 +8,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import botocore.client
 import botocore.session
 import pytest
+from botocore.model import ServiceModel
 from hypothesis import HealthCheck, Phase, settings
 from xdist.scheduler import LoadFileScheduling
 
@@ -63,10 +65,22 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     time.tzset()
     # Each session of boto3 reads its services' models anew, which is most of what making a client takes.
     botocore.session.create_loader = functools.cache(botocore.session.create_loader)
+    botocore.client.ServiceModel = _shared_model  # type: ignore[assignment, misc]
     # Imported with jsonschema, it makes the grammar of each form of IRI for a second, and no document of ours has one.
     sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
     # What is imported and collected stays to the end: looking through it again and again takes a fifth of all time.
     gc.disable()
+
+
+_MODELS: dict[int, ServiceModel] = {}
+
+
+def _shared_model(description: dict[str, Any], service_name: str) -> ServiceModel:
+    """Return the model of a service, which all its clients share: to make the 750 operations of EC2 takes 20 ms."""
+    # The model keeps its description, so that no other one gets the same id.
+    if id(description) not in _MODELS:
+        _MODELS[id(description)] = ServiceModel(description, service_name)  # type: ignore[arg-type]
+    return _MODELS[id(description)]
 
 
 def pytest_collection_finish() -> None:

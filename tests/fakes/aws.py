@@ -24,7 +24,7 @@ TEMPLATE = REPOSITORY / "template.yaml"
 REGION = "us-east-1"
 
 
-class _TemplateLoader(yaml.SafeLoader):
+class _TemplateLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # libyaml's, if available
     """Loads CloudFormation's YAML; intrinsic functions, which the table's keys do not use, are loaded as None."""
 
 

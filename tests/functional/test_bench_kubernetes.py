@@ -1,42 +1,36 @@
 """The benchmark beside the official client says what is missing."""
 
-import os
-import subprocess
+import re
 import sys
 from pathlib import Path
 
-from fakes.repository import REPOSITORY
+import pytest
 
-WITHOUT_CLIENT = """
-import sys
-from pathlib import Path
-from benchmarks import __main__ as main, kubernetes_client
-
-kubernetes_client.INTERPRETER = Path(sys.argv[1])
-sys.argv = ["benchmarks", "kubernetes-client"]
-main.main()
-"""
+from benchmarks import kubernetes_client
+from benchmarks.__main__ import main
+from relaunch_local.control_plane.programs import PROGRAMS
 
 
-def run(interpreter: Path, assets: Path) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-c", WITHOUT_CLIENT, str(interpreter)]
-    environment = {**os.environ, "KUBEBUILDER_ASSETS": str(assets)}
-    return subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
+@pytest.fixture(autouse=True)
+def assets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "kubernetes-client"])
+    return tmp_path
 
 
-def test_without_the_official_client_the_benchmark_says_what_to_run(tmp_path: Path) -> None:
-    for name in ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"):
-        (tmp_path / name).touch(mode=0o755)
+def test_without_the_official_client_the_benchmark_says_what_to_run(
+    assets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in PROGRAMS:
+        (assets / name).touch(mode=0o755)
+    monkeypatch.setattr(kubernetes_client, "INTERPRETER", assets / "python")
 
-    finished = run(tmp_path / "python", tmp_path)
-
-    assert finished.returncode == 1
-    assert "are missing: make bench-kubernetes" in finished.stderr
+    with pytest.raises(SystemExit, match="are missing: make bench-kubernetes"):
+        main()
 
 
-def test_a_folder_without_the_programs_is_named(tmp_path: Path) -> None:
-    finished = run(Path(sys.executable), tmp_path)
+def test_a_folder_without_the_programs_is_named(assets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kubernetes_client, "INTERPRETER", Path(sys.executable))
 
-    assert finished.returncode == 1
-    assert f"KUBEBUILDER_ASSETS={tmp_path} has no etcd, kube-apiserver" in finished.stderr
-    assert "Traceback" not in finished.stderr
+    with pytest.raises(SystemExit, match=re.escape(f"KUBEBUILDER_ASSETS={assets} has no etcd, kube-apiserver")):
+        main()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.__main__ import main
 from fakes.repository import REPOSITORY
 
 STANDALONE = ("webhook", "decision", "selection", "speeds", "market", "dashboard")
@@ -44,22 +45,32 @@ def test_benchmarks_that_need_no_build_fill_their_tables() -> None:
         assert_filled(tables)
 
 
-def test_a_table_is_printed_with_the_machine_it_was_measured_on() -> None:
-    finished = run("selection", "--rounds", "1")
+def test_a_table_is_printed_with_the_machine_it_was_measured_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "market", "--rounds", "1"])
 
-    assert finished.returncode == 0, finished.stderr
-    assert finished.stdout.startswith("date ")
-    assert "cores " in finished.stdout
-    assert "load " in finished.stdout
-    assert "select ms" in finished.stdout
+    main()
+
+    printed = capsys.readouterr().out
+    assert printed.startswith("date ")
+    assert "cores " in printed
+    assert "load " in printed
+    assert "uniform progress ms" in printed
 
 
-def test_an_unknown_benchmark_is_named_with_those_there_are() -> None:
-    finished = run("speed")
+def test_an_unknown_benchmark_is_named_with_those_there_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "speed"])
 
-    assert finished.returncode == 2
-    assert "there is no benchmark speed" in finished.stderr
-    assert all(name in finished.stderr for name in (*STANDALONE, *BUILT))
+    with pytest.raises(SystemExit) as refused:
+        main()
+
+    assert refused.value.code == 2
+    said = capsys.readouterr().err
+    assert "there is no benchmark speed" in said
+    assert all(name in said for name in (*STANDALONE, *BUILT))
 
 
 @pytest.mark.real

@@ -4,9 +4,10 @@ import json
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakes.aws import refusal
@@ -20,6 +21,7 @@ from fakes.webhook import load_event, make_delivery
 from relaunch.core.definitions.definition import GithubTrigger, S3Trigger
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import LaunchUncertain
+from relaunch.core.messages.retries import retry_seconds
 from relaunch.ports import TransientError
 from relaunch_local.in_memory.stores import InMemoryStores
 
@@ -30,7 +32,11 @@ POISON_EVENTS = {
     "observe_capacity": ("{", "[]", '{"detail-type": "EC2 Spot Instance Interruption Warning", "detail": {}}'),
 }
 MOST_DELIVERIES = 60
+# No message comes back sooner: until then another function may be at work on what was saved.
+SOONEST_SECONDS = retry_seconds(timedelta(), 0)
 # One batch is at most ten messages, some of which SQS delivers twice.
+# Each example is a story of six jobs, and its batch has up to ten messages and 25 calls that may fail.
+few = settings(max_examples=25)
 CHOICES = st.lists(st.integers(0, 5), min_size=1, max_size=10)
 OUTAGES = st.lists(st.sampled_from(["", "", "", "before", "after"]), max_size=25)
 
@@ -83,6 +89,7 @@ class Stack:
             left = self.functions.deliver(function, *left)
             if not left:
                 break
+            self.functions.deps.clock.advance(SOONEST_SECONDS)  # type: ignore[attr-defined]
         assert left == []
         self.plan.clear()
 
@@ -150,6 +157,7 @@ def deliver_with_poison(stack: Stack, data: st.DataObject, function: str, valid:
     assert all(letter.attributes["reason"] for letter in letters)
 
 
+@few
 @given(st.data(), CHOICES, OUTAGES)
 def test_every_event_becomes_one_job(data: st.DataObject, numbers: list[int], outages: list[str]) -> None:
     stack = Stack()
@@ -160,6 +168,7 @@ def test_every_event_becomes_one_job(data: st.DataObject, numbers: list[int], ou
     assert {job_id for job_id, _ in stack.launches.requested} == set(stack.job_ids)
 
 
+@few
 @given(st.data(), CHOICES, OUTAGES)
 def test_every_launch_request_becomes_one_task(data: st.DataObject, numbers: list[int], outages: list[str]) -> None:
     stack = Stack()
@@ -174,6 +183,7 @@ def test_every_launch_request_becomes_one_task(data: st.DataObject, numbers: lis
     assert {job_id for job_id in ids if stack.jobs.job(job_id).state is JobState.LAUNCHING} == wanted
 
 
+@few
 @given(st.data(), CHOICES, OUTAGES)
 def test_every_task_state_change_is_taken_down_once(
     data: st.DataObject, numbers: list[int], outages: list[str]
@@ -203,6 +213,7 @@ def _state_change(seen: Any) -> str:
     return json.dumps({"source": "aws.ecs", "detail-type": "ECS Task State Change", "detail": detail})
 
 
+@few
 @given(st.data(), CHOICES, OUTAGES)
 def test_every_warned_machine_has_its_task_stopped(data: st.DataObject, numbers: list[int], outages: list[str]) -> None:
     stack = Stack()

@@ -82,16 +82,27 @@ class Policies:
                     changed = {**statement, "Resource": [*others, widened]}
                     yield Restriction(place, f"{part!r} in {resource}", self._replaced(place, [changed]))
 
-    def refused_by(self, restriction: Restriction, used: Iterable[Permission]) -> Permission | None:
-        """Return a permission that is refused because of a restriction alone, like one of those that are used."""
-        for permission in used:
-            if not self.allows(permission):
+    def refused_neighbours(self, used: Iterable[Permission]) -> Sequence[Permission]:
+        """Return what is refused of the permissions that differ from an allowed one in a condition key or a name."""
+        return [each for permission in used if self.allows(permission) for each in self._refused(permission)]
+
+    def _refused(self, permission: Permission) -> Iterator[Permission]:
+        for other in _neighbours(permission):
+            # What nothing is known of is no call of ours.
+            with suppress(PolicyError):
+                if not self.allows(other):
+                    yield other
+
+    def refused_by(self, restriction: Restriction, refused: Iterable[Permission]) -> Permission | None:
+        """Return one of the permissions that are refused, which is refused because of a restriction alone."""
+        number, position = restriction.place
+        actions = listed(self.documents[number]["Statement"][position]["Action"])
+        for permission in refused:
+            if not any(matches_pattern(permission.action, each, ignore_case=True) for each in actions):
                 continue
-            for other in _neighbours(permission):
-                # What nothing is known of is no call of ours.
-                with suppress(PolicyError):
-                    if not self.allows(other) and self.allows(other, restriction.without):
-                        return other
+            with suppress(PolicyError):
+                if self.allows(permission, restriction.without):
+                    return permission
         return None
 
     def _statements(self) -> Iterator[tuple[tuple[int, int], Mapping[str, Any]]]:

@@ -46,7 +46,7 @@ def test_a_condition_refuses_a_call_like_one_that_it_allows() -> None:
     found = policies(held)
     (restriction,) = found.restrictions()
 
-    refused = found.refused_by(restriction, [RUN])
+    refused = found.refused_by(restriction, found.refused_neighbours([RUN]))
 
     assert restriction.what == "StringEquals ecs:cluster"
     assert refused is not None
@@ -58,7 +58,7 @@ def test_a_condition_beside_a_right_without_it_refuses_nothing() -> None:
     found = policies(held, {"Action": "ecs:RunTask", "Resource": "*"})
     (restriction,) = found.restrictions()
 
-    assert found.refused_by(restriction, [RUN]) is None
+    assert found.refused_by(restriction, found.refused_neighbours([RUN])) is None
 
 
 def test_a_literal_part_before_a_wildcard_refuses_other_names() -> None:
@@ -66,7 +66,7 @@ def test_a_literal_part_before_a_wildcard_refuses_other_names() -> None:
     restrictions = list(found.restrictions())
 
     assert [each.what.partition(" in ")[0] for each in restrictions] == ["'train:'"]
-    refused = found.refused_by(restrictions[0], [RUN])
+    refused = found.refused_by(restrictions[0], found.refused_neighbours([RUN]))
     assert refused is not None
     assert "/train:" not in refused.resource
 
