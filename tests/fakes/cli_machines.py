@@ -7,7 +7,8 @@ from fakes.builders import make_offering
 from fakes.cli_session import CliSession
 from fakes.fleet import STACK, FakeMachineQueue, FakeMachineSource
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, Node, NodeObservation
+from relaunch.core.launches.instance_events import InstanceEvent, InstanceEventKind
+from relaunch.core.launches.launch import Node, NodeObservation
 from relaunch.core.machines.machine import Machine, Resources
 from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
 from relaunch.core.offerings.instance_types import AmiKind

@@ -37,7 +37,7 @@ from relaunch.core.checks import Check
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.ownership import Owner
-from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind
+from relaunch.core.launches.instance_events import InstanceEvent, InstanceEventKind
 from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD
 from relaunch.core.offerings.instance_types import Ami, AmiKind, AmiSystem, InstanceType, ami_parameter
 from relaunch.core.offerings.offering import Offering

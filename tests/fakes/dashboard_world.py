@@ -16,7 +16,7 @@ from relaunch.core.jobs.job import TimelineEntry
 from relaunch.core.jobs.reported import Reported, SeriesPoint
 from relaunch.core.jobs.state import JobState, NotedProgress, Waiting, WaitReason
 from relaunch.core.jobs.trigger_facts import TriggerFacts
-from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind
+from relaunch.core.launches.instance_events import InstanceEvent, InstanceEventKind
 from relaunch.usecases.observe_capacity import observe_capacity
 from relaunch.usecases.observe_task import observe_task
 from relaunch_cli.dashboard.application import Dashboard

@@ -10,7 +10,8 @@ from fakes.story import SHA, Story, push
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, Node, NodeObservation
+from relaunch.core.launches.instance_events import InstanceEvent, InstanceEventKind
+from relaunch.core.launches.launch import Node, NodeObservation
 from relaunch.core.machines.events import InstanceState
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import Machine, MachineState, Resources

@@ -24,7 +24,8 @@ from relaunch.core.definitions.definition import GithubTrigger, ImageWait, JobDe
 from relaunch.core.jobs.attempt import Attempt, AttemptKey
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.derived_revision import TaskDefinition
-from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, LaunchUncertain, Node, TaskObservation
+from relaunch.core.launches.instance_events import InstanceEvent, InstanceEventKind
+from relaunch.core.launches.launch import LaunchUncertain, Node, TaskObservation
 from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD
 from relaunch.core.triggers.events import DirectRequest, GithubEvent, ImagePushed, ObjectCreated, Push
 from relaunch.usecases.launch_attempt import launch_attempt

@@ -11,7 +11,8 @@ from fakes.builders import make_definition
 from fakes.story import MINUTE, Story, machine
 from relaunch.core.jobs.attempt import StopKind
 from relaunch.core.jobs.state import JobState
-from relaunch.core.launches.launch import HostObservation, InstanceEvent, InstanceEventKind
+from relaunch.core.launches.instance_events import InstanceEvent, InstanceEventKind
+from relaunch.core.launches.launch import HostObservation
 from relaunch.entrypoints import task_changes
 from relaunch.ports import NotYetError, TransientError
 from relaunch.usecases.observe_capacity import observe_capacity

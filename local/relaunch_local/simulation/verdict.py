@@ -17,6 +17,7 @@ from relaunch.core.lifecycle.running import UNKNOWN_TASK
 from relaunch.core.machines.machine import MachineState
 from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.checks.facts import GIVEN_UP_AFTER
+from relaunch_local.simulation.checks.members import peers_of
 from relaunch_local.simulation.checks.progress import check_progress
 from relaunch_local.simulation.checks.stop_causes import StopFacts, is_cause
 from relaunch_local.simulation.checks.times import CLOCK_SKEW, Times, run_seconds, timestamp
@@ -224,7 +225,7 @@ class Verdict:
             is_later = stopped_at is not None and job.ended_at is not None and job.ended_at <= stopped_at
             is_unknown = is_unknown or (arn in self._invariants.hidden and is_later)
             known = stops.keys() | self._invariants.orphans.keys()
-            is_recorded = not known.isdisjoint(self._invariants.peers(job.job_id, arn)) or is_unknown
+            is_recorded = not known.isdisjoint(peers_of(self._invariants.tasks[job.job_id], arn)) or is_unknown
             self._check("every stop is accounted for", is_recorded, f"{job.job_id}: {arn[-6:]} has no reason")
         for arn, stop in stops.items():
             wrong = self._wrong_reason(job, arn, stop)
@@ -235,7 +236,7 @@ class Verdict:
 
     def _wrong_reason(self, job: Job, arn: str, stop: Stop) -> str:
         """Return why a stop is not what happened to any of the tasks that stopped together; empty if it is."""
-        wrong = [self._wrong_reason_of(job, each, stop) for each in self._invariants.peers(job.job_id, arn)]
+        wrong = [self._wrong_reason_of(job, each, stop) for each in peers_of(self._invariants.tasks[job.job_id], arn)]
         return "" if "" in wrong else wrong[0]
 
     def _wrong_reason_of(self, job: Job, arn: str, stop: Stop) -> str:
@@ -294,7 +295,7 @@ class Verdict:
     def _whole(self, job: Job, arn: str) -> Mapping[str, object]:
         """Return a task; of several that were launched together from when all ran until all had stopped."""
         tasks = self._invariants.tasks[job.job_id]
-        peers = [tasks[each] for each in self._invariants.peers(job.job_id, arn) if each in tasks]
+        peers = [tasks[each] for each in peers_of(self._invariants.tasks[job.job_id], arn) if each in tasks]
         if len(peers) < 2:
             return tasks.get(arn, {})
         names = [name for name in ("startedAt", "stoppedAt") if all(name in each for each in peers)]

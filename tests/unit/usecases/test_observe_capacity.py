@@ -9,7 +9,7 @@ from fakes.builders import make_offering_key
 from fakes.story import MINUTE, Story, machine, push
 from relaunch.core.jobs.attempt import StopKind
 from relaunch.core.jobs.state import JobState
-from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind
+from relaunch.core.launches.instance_events import InstanceEvent, InstanceEventKind
 from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.observe_capacity import observe_capacity

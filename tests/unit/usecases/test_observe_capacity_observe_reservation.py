@@ -10,7 +10,7 @@ from fakes.reservations import BLOCK_ID, make_block, make_reservation, make_rese
 from fakes.story import OTHER_SHA, Story
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.jobs.state import JobState, WaitReason
-from relaunch.core.launches.launch import ReservationEnding
+from relaunch.core.launches.instance_events import ReservationEnding
 from relaunch.core.machines.events import RefusalKind
 from relaunch.core.machines.limits import TaskStop
 from relaunch.core.machines.machine import MachineState

@@ -8,7 +8,7 @@ import pytest
 from fakes.machine_story import MachineStory
 from fakes.webhook import load_event
 from relaunch.core.jobs.state import JobState
-from relaunch.core.launches.launch import InstancesRetiring
+from relaunch.core.launches.instance_events import InstancesRetiring
 from relaunch.core.machines.limits import TaskStop
 from relaunch.core.machines.machine import MachineState
 from relaunch.entrypoints.warnings import handle_message

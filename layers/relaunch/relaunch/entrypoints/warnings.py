@@ -3,7 +3,7 @@
 from relaunch.adapters.aws.ec2.events import parse_ec2_event
 from relaunch.adapters.aws.health import parse_health_event
 from relaunch.adapters.messages.body import load_message
-from relaunch.core.launches.launch import InstanceEvent, InstancesRetiring, ReservationEnding
+from relaunch.core.launches.instance_events import InstanceEvent, InstancesRetiring, ReservationEnding
 from relaunch.ports import JobDependencies
 from relaunch.usecases.observe_capacity import observe_capacity, observe_reservation, observe_retirement
 

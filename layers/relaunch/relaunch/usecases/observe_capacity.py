@@ -7,14 +7,13 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from relaunch.core.jobs.job import Job
-from relaunch.core.launches.launch import (
-    STOPPED_BY_WARNING,
+from relaunch.core.launches.instance_events import (
     InstanceEvent,
     InstanceEventKind,
     InstancesRetiring,
-    Node,
     ReservationEnding,
 )
+from relaunch.core.launches.launch import STOPPED_BY_WARNING, Node
 from relaunch.core.lifecycle.events import HostEnded, HostWarned, JobEvent, TaskSeen, TimePassed
 from relaunch.core.lifecycle.moves import stops_by
 from relaunch.core.machines.events import InstanceObservation, InstanceSeen, InstanceState, MachineEvent, MachineWarned

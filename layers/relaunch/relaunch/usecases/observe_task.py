@@ -37,7 +37,7 @@ def _instances(job: Job, instance_id: str) -> tuple[tuple[str, str], ...]:
 
 
 def _first_of(hosts: Sequence[HostObservation]) -> HostObservation:
-    """Return what is known of the instances together: of their ends and warnings the first."""
+    """Return the first end and the first warning of several instances."""
     return HostObservation(
         has_ended=any(each.has_ended for each in hosts),
         ended_at=min((each.ended_at for each in hosts if each.ended_at is not None), default=None),

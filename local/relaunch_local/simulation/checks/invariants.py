@@ -20,6 +20,7 @@ from relaunch_local.simulation.checks.effects import Effects
 from relaunch_local.simulation.checks.facts import GIVEN_UP_AFTER, LONGEST_MISSING, TASK_STATE_CHANGE, AccountFacts
 from relaunch_local.simulation.checks.failed_starts import FailedStarts
 from relaunch_local.simulation.checks.groups import Groups
+from relaunch_local.simulation.checks.members import placement_of
 from relaunch_local.simulation.checks.readiness import is_late
 from relaunch_local.simulation.checks.record import check_explanation, check_parameters, check_record, check_write
 from relaunch_local.simulation.checks.retries import chain_of, check_retry, newest_checkpoint
@@ -155,7 +156,6 @@ class Invariants:
         if is_new:
             undenied = self._undenied(job_id)
             others = ", ".join(sorted(each[-6:] for each in undenied))
-            # The ranks of a gang have one placement, and are no more than it has nodes.
             placements = {placement_of(self.tasks[job_id][each]) for each in undenied}
             self.check("never two live tasks of one job", len(placements) <= 1, f"{job_id}: {others}")
             self._slots.check_task(job_id, self.jobs.get(job_id))
@@ -167,7 +167,7 @@ class Invariants:
         job = self.jobs.get(str(detail.get("startedBy", "")).rpartition("/")[0])
         attempt = job.attempt if job and not job.state.is_final and arn not in self.denied else None
         if attempt is not None and attempt.task_id == arn and not (attempt.stop or attempt.placement.is_lost):
-            # What is told of a rank before all are placed is found out by the look after that.
+            # An event of a rank from before all are placed is made up for by the next look.
             is_early = bool(attempt.placement.followers) and not attempt.task_version
             is_known = is_early or attempt.task_version >= detail["version"]
             self.check("what ECS told is known", is_known, f"{arn[-6:]} {detail['lastStatus']}")
@@ -258,14 +258,6 @@ class Invariants:
                 attempt = self.jobs[job_id].attempt if job_id in self.jobs else None
                 is_kept = attempt is not None and attempt.task_id == task_arn
                 self.check("what was hidden is stopped or kept once it is shown", is_kept, f"{job_id}: {task_arn[-6:]}")
-
-    def peers(self, job_id: str, task_arn: str) -> tuple[str, ...]:
-        """Return the tasks that were launched with a task, itself included."""
-        tasks = self.tasks[job_id]
-        if task_arn not in tasks:
-            return (task_arn,)
-        placement = placement_of(tasks[task_arn])
-        return tuple(arn for arn, each in tasks.items() if placement_of(each) == placement)
 
     def shown_at(self, task_arn: str) -> datetime | None:
         """Return when ECS showed a task again that it hid, None for any other."""
@@ -412,10 +404,3 @@ class Invariants:
             job, attempt.task_id, self.tasks[job.job_id].get(attempt.task_id, {}), attempt.stop
         )
         self.check("a stop has one reason", is_first, f"{job.job_id}: {attempt.task_id[-6:]} stopped twice")
-
-
-def placement_of(task: Mapping[str, Any]) -> str:
-    """Return what the tasks of one placement have in common: the group of a gang, or the ARN of the only one."""
-    overrides = task.get("overrides", {}).get("containerOverrides", ())
-    given = {each["name"]: each["value"] for container in overrides for each in container.get("environment", ())}
-    return str(given.get("RELAUNCH_GROUP", task["taskArn"]))

@@ -1,6 +1,7 @@
-"""Which machine has an instance: the tags of those that are launched together name the first machine of their group."""
+"""What belongs together of jobs with several nodes: their machines, whose tags name the first one, and their tasks."""
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from relaunch.core.machines.groups import member_ids
 from relaunch.core.machines.machine import Machine
@@ -23,3 +24,18 @@ def instances_of(machine: Machine, hosts: Iterable[Instance], machines: Mapping[
     if machine.request.size > 1:
         return [each for each in hosts if each.instance_id == machine.instance_id]
     return [each for each in hosts if machine_of(each, machines) == machine.machine_id]
+
+
+def placement_of(task: Mapping[str, Any]) -> str:
+    """Return what the tasks of one placement have in common: the group of a gang, or the ARN of the only one."""
+    overrides = task.get("overrides", {}).get("containerOverrides", ())
+    given = {each["name"]: each["value"] for container in overrides for each in container.get("environment", ())}
+    return str(given.get("RELAUNCH_GROUP", task["taskArn"]))
+
+
+def peers_of(tasks: Mapping[str, Mapping[str, Any]], task_arn: str) -> tuple[str, ...]:
+    """Return the tasks of a job that were launched with a task, itself included."""
+    if task_arn not in tasks:
+        return (task_arn,)
+    placement = placement_of(tasks[task_arn])
+    return tuple(arn for arn, each in tasks.items() if placement_of(each) == placement)

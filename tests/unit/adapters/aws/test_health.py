@@ -7,7 +7,7 @@ import pytest
 
 from fakes.webhook import load_event
 from relaunch.adapters.aws.health import parse_health_event
-from relaunch.core.launches.launch import InstancesRetiring
+from relaunch.core.launches.instance_events import InstancesRetiring
 from relaunch.ports import PermanentError
 
 INSTANCE_ID = "i-0a1b2c3d4e5f60718"

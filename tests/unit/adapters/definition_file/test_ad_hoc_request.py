@@ -52,7 +52,7 @@ def problems(**options: Value) -> tuple[str, ...]:
         ({"model": ["A10G", "L4"]}, GpuRequirement(models=("A10G", "L4"))),
         (
             {"gpu": "8", "interconnect": "nvlink", "compute_capability": "bf16"},
-            GpuRequirement(8, compute_capability=(8, 0), interconnect=Interconnect.EFA),
+            GpuRequirement(8, compute_capability=(8, 0), interconnect=Interconnect.NVLINK),
         ),
     ],
 )

@@ -49,14 +49,14 @@ def pending() -> Job:
 
 
 def rank(number: int, status: str = "RUNNING", **words: object) -> TaskObservation:
-    """Return what ECS says of the task of a rank."""
+    """Return an observation of the task of a rank."""
     started = {} if status in {"PENDING", "PROVISIONING"} else {"started_at": NOW}
     node = {"node": container_instance_arn(number)} if status != "PROVISIONING" else {}
     return make_observation(status, **{"task_id": task_id(number + 1), "version": 3, **started, **node, **words})
 
 
 def ended(number: int, code: int | None, at=SOON, **words: object) -> TaskObservation:
-    """Return what ECS says of the task of a rank whose container has exited."""
+    """Return an observation of the task of a rank whose container has exited."""
     exited = {
         "stop_code": "EssentialContainerExited",
         "stopped_reason": "Essential container in task exited",

@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 
 from relaunch.adapters.received_type import ReceivedType
 from relaunch.adapters.validation import Timestamp, permanent_if_invalid
-from relaunch.core.launches.launch import InstancesRetiring
+from relaunch.core.launches.instance_events import InstancesRetiring
 from relaunch.core.records import dataclass
 
 _DETAIL_TYPE = "AWS Health Event"

@@ -7,7 +7,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from relaunch.adapters.acs_driver_list import load_acs_drivers
-from relaunch.adapters.definition_file.models import ACCELERATOR_CHOICE, NEURON_CHOICE, JobModel
+from relaunch.adapters.definition_file.accelerators import ACCELERATOR_CHOICE, NEURON_CHOICE
+from relaunch.adapters.definition_file.models import JobModel
 from relaunch.adapters.definition_file.triggers import GITHUB_EVENTS, TRIGGER_CHOICE
 from relaunch.adapters.definition_file.values import suggest
 from relaunch.adapters.definition_file.yaml_document import Document, KeyPath

@@ -8,8 +8,8 @@ one rank has ended
   └─ with exit code 0, as all that have ended ──▶ the others may take as long as torchrun waits for them
 
 The first rank that ended with an error decides, by the time of its containers: what follows it at the others are
-consequences, as torchrun's exit code 1 and aborts of NCCL are. What EC2 says of the machine of any rank counts for all:
-peers fail within seconds of a lost machine, and EC2 says so later.
+consequences, as torchrun's exit code 1 and aborts of NCCL are. The end of any of the machines explains all of them:
+peers fail within seconds of a lost machine, and the event of EC2 comes later.
 """
 
 from collections.abc import Iterable, Mapping
@@ -37,7 +37,7 @@ def has_gang(attempt: Attempt) -> bool:
 
 
 def observe_gang(job: Job, seen: Mapping[str, TaskObservation | None], now: datetime) -> TaskObservation | None:
-    """Return the tasks of the current attempt as one, by what the target says of each; None if it does not know all.
+    """Return the tasks of the current attempt as one, by an observation of each; None if the target does not know all.
 
     While some are known to live, what others do that the target does not know is not waited for.
     """

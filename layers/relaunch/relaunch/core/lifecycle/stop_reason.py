@@ -45,8 +45,8 @@ class _Facts:
     `at` is when the containers had ended: a task whose instance ends is taken down for minutes after that.
     `was_starting`: the task had an instance and never ran. `had_node`: it had one, whether it ran or not. `sidecar`
     says which other essential container ended the task, or may have, in words; empty if none did.
-    `machine_exit_codes` are those of the job definition. `target` is where it ran. `is_stopped_by_us`: Relaunch called
-    for the stop.
+    `machine_exit_codes` are those of the job definition. `target` is where it ran. `stop_text` is the reason of whoever
+    called for the stop, empty if nobody did.
     """
 
     causes: frozenset[ReportedCause]
@@ -59,7 +59,7 @@ class _Facts:
     sidecar: str
     machine_exit_codes: frozenset[int] = frozenset()
     target: Target = Target.ECS
-    is_stopped_by_us: bool = False
+    stop_text: str = ""
 
     def tells(self, cause: ReportedCause) -> bool:
         return cause in self.causes
@@ -261,7 +261,7 @@ def classify_stop(  # noqa: PLR0913 - the last one is named at every call
         sidecar,
         machine_exit_codes,
         target,
-        any(BY_RELAUNCH in each.text for each in reports if ReportedCause.STOP_CALLED in each.causes),
+        next((each.text for each in reports if ReportedCause.STOP_CALLED in each.causes), ""),
     )
     kind = _kind(facts, intent)
     if kind is StopKind.USER_ERROR and ReportedCause.DEPENDENCY_FAILED in causes:
@@ -287,7 +287,7 @@ def ended_at(observation: TaskObservation, now: datetime) -> datetime:
 
 def _kind(facts: _Facts, intent: StopIntent | None) -> StopKind:
     skew = CLOCK_SKEW if facts.tells(ReportedCause.STOP_CALLED) else timedelta()
-    if intent is not None and intent.kind is IntentKind.RANK_ENDED and not facts.is_stopped_by_us:
+    if intent is not None and intent.kind is IntentKind.RANK_ENDED and BY_RELAUNCH not in facts.stop_text:
         # The rank that decides ended before the others were stopped for it.
         intent = None
     if intent is not None and intent.at <= facts.at + skew:

@@ -8,7 +8,7 @@ import pytest
 from fakes.webhook import EVENTS, load_event
 from relaunch.adapters.aws.ec2.events import parse_ec2_event
 from relaunch.adapters.aws.health import parse_health_event
-from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, ReservationEnding
+from relaunch.core.launches.instance_events import InstanceEvent, InstanceEventKind, ReservationEnding
 from relaunch.ports import PermanentError
 
 INSTANCE_ID = "i-0a1b2c3d4e5f60718"

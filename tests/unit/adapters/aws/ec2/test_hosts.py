@@ -110,7 +110,7 @@ def test_instances_of_groups_are_listed_by_the_names_of_providers() -> None:
     assert list(Ec2Hosts(ec2).running_in_groups()) == []
 
 
-def test_the_address_of_an_instance_is_told(client, stubber: Stubber) -> None:
+def test_the_address_of_an_instance_is_found(client, stubber: Stubber) -> None:
     instance = {"InstanceId": INSTANCE_ID, "State": {"Name": "running"}, "PrivateIpAddress": "10.0.0.7"}
     stubber.add_response("describe_instances", {"Reservations": [{"Instances": [instance]}]}, BY_ID)
 

@@ -29,7 +29,11 @@ def test_each_rank_is_a_task_on_its_machine(ecs, target):
     expressions = [each["placementConstraints"][0]["expression"] for each in sent]
     assert [each.split()[2] for each in expressions] == ["i-0aaa", "i-0bbb", "i-0ccc"]
     given = [each["overrides"]["containerOverrides"][0]["environment"] for each in sent]
-    assert [dict((one["name"], one["value"]) for one in each)["RELAUNCH_NODE_RANK"] for each in given] == ["0", "1", "2"]
+    assert [{one["name"]: one["value"] for one in each}["RELAUNCH_NODE_RANK"] for each in given] == [
+        "0",
+        "1",
+        "2",
+    ]
 
 
 def test_the_first_rank_has_the_token_of_a_job_of_one_node(ecs, target):

@@ -19,7 +19,7 @@ from pydantic_core import ValidationError
 
 from relaunch.adapters.received_type import ReceivedType
 from relaunch.adapters.validation import Timestamp, permanent_if_invalid
-from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, ReservationEnding
+from relaunch.core.launches.instance_events import InstanceEvent, InstanceEventKind, ReservationEnding
 from relaunch.core.offerings.reservations import WARNED_BEFORE_END
 from relaunch.core.records import dataclass
 
