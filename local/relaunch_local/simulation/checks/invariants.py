@@ -154,10 +154,10 @@ class Invariants:
         if arn in self.denied:
             return
         if is_new:
-            undenied = self._undenied(job_id)
-            others = ", ".join(sorted(each[-6:] for each in undenied))
+            undenied = sorted(self._undenied(job_id))
             placements = {placement_of(self.tasks[job_id][each]) for each in undenied}
-            self.check("never two live tasks of one job", len(placements) <= 1, f"{job_id}: {others}")
+            message = f"{job_id}: {', '.join(each[-6:] for each in undenied)}"
+            self.check("never two live tasks of one job", len(placements) <= 1, message)
             self._slots.check_task(job_id, self.jobs.get(job_id))
             self.groups.check_task(self.jobs.get(job_id))
 
@@ -297,16 +297,6 @@ class Invariants:
             if self.is_listed(job_id, arn) and datetime.fromisoformat(str(task["createdAt"])) <= since
         ]
 
-    def unlisted_since(self, since: datetime) -> int:
-        """Return how many tasks ECS has ceased to list with desired status RUNNING since then."""
-        ended = (
-            next((task[name] for name in ("stoppingAt", "executionStoppedAt", "stoppedAt") if name in task), None)
-            for tasks in self.tasks.values()
-            for task in tasks.values()
-            if task.get("desiredStatus") == "STOPPED"
-        )
-        return sum(at is None or datetime.fromisoformat(str(at)) >= since for at in ended)
-
     def _check_end(self, before: Job | None, job: Job) -> None:
         if job.state.is_final and not (before and before.state.is_final):
             # No answer of RunTask named a task of these jobs, and ECS lists none that it hides: sweeps stop them.
@@ -320,8 +310,8 @@ class Invariants:
             return
         if attempt is not None and attempt.warned_at is not None:
             instance_id = self._facts.host_of(attempt.task_id or "") or attempt.instance_id or ""
-            others = (each.instance_id for each in attempt.placement.followers)
-            is_given = any(self._facts.gave_notice(each, attempt.warned_at) for each in (instance_id, *others))
+            instances = (instance_id, *(each.instance_id for each in attempt.placement.followers))
+            is_given = any(self._facts.gave_notice(each, attempt.warned_at) for each in instances)
             is_given = is_given or self._facts.has_unconfirmed_stop(instance_id)
             self.check("a warning that is recorded was given", is_given, f"{job.job_id}: {attempt.warned_at}")
         if attempt is None or job.pending or job.state not in (JobState.LAUNCHING, JobState.RUNNING):

@@ -1,4 +1,4 @@
-"""What EC2, and AWS Health, tell of instances: that one is interrupted, retires, or has another state."""
+"""Events of EC2 and of AWS Health about instances: one is interrupted, retires, or has another state."""
 
 from datetime import datetime
 from enum import StrEnum
