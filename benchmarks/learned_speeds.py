@@ -61,7 +61,8 @@ class Learning:
             dice = Random(seed)  # noqa: S311 - the same market for each rule
             records: dict[str, RateRecord] = {}
             for number in range(JOBS):
-                self._job(saving, _market(dice, list(cheapest.values())), speeds, truth, rule, records, number, dice, world)
+                market = _market(dice, list(cheapest.values()))
+                self._job(saving, market, speeds, truth, rule, records, number, dice, world)
 
     def _job(  # noqa: PLR0913, PLR0917 - all that a job depends on
         self,

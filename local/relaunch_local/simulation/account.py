@@ -201,7 +201,8 @@ class SimulatedAccount(CheckedWrites):
             lambda *days: self.stores.jobs.load_costs(*days),  # noqa: PLW0108 - the stores are made later
         )
         paid = (self.costs, jobs, machines.machines)
-        self.budgets = BudgetChecks(self.chance.seed, self.clock, check, *paid, lambda: self.stores.budgets)
+        stores = (lambda: self.stores.budgets, self.facts.outage_time)
+        self.budgets = BudgetChecks(self.chance.seed, self.clock, check, *paid, *stores)
         self.failed_tasks = FailedTasks(check, self.facts, machines.hosts, machines.terminations)
 
     def _hosts(self) -> Iterable[Instance]:

@@ -176,12 +176,12 @@ def _use(machine: Machine, job: Job, deps: LaunchDependencies) -> Job:
     if key is None or row is None:
         # It was in the catalogue of an earlier version.
         reason = f"nothing is known of the instance type of {machine.instance_id}"
-        return apply_event(job, MachineLost(machine.machine_id, None, reason), deps)
+        return apply_event(job, MachineLost(machine.machine_id, None, reason, machine), deps)
     offering = Offering(row, key.purchase, key.zone, machine.usd_per_hour)
     if key.purchase is PurchaseOption.SPOT and is_in_market(job) and _was_claimed_before_stop(machine, job):
         lost = gives_spot_back(job, offering, *select_offerings(job, deps), deps)
         if lost is not None:
-            return apply_event(job, MachineLost(machine.machine_id, Consequence.NEXT, lost), deps)
+            return apply_event(job, MachineLost(machine.machine_id, Consequence.NEXT, lost, machine), deps)
     return _place(job, OfferingChosen(offering, None, None, machine=machine), deps)
 
 

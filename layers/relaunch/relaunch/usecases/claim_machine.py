@@ -268,10 +268,10 @@ def find_machine(job: Job, deps: LaunchDependencies) -> Job | Machine:
         reason = describe_machine(machine) if machine is not None else f"machine {job.machine_id} is gone"
         if machine is not None and machine.is_left:
             refusal = Consequence.NEXT
-        return apply_event(job, MachineLost(job.machine_id, refusal, reason), deps)
+        return apply_event(job, MachineLost(job.machine_id, refusal, reason, machine), deps)
     if machine.state is MachineState.READY:
         return machine
     detail = describe_machine(machine)
     is_known = job.waiting is not None and (job.waiting.reason, job.waiting.detail) == (WaitReason.MACHINE, detail)
     is_due = job.wake_at is None or job.wake_at <= deps.clock.now()
-    return job if is_known and not is_due else apply_event(job, MachineAwaited(detail), deps)
+    return job if is_known and not is_due else apply_event(job, MachineAwaited(detail, machine), deps)

@@ -9,9 +9,9 @@ from relaunch.core.jobs.job import Job, claimed_machines
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import CostBasis, OpenCharge
 from relaunch.core.lifecycle.decision import Decision
-from relaunch.core.lifecycle.events import MachineCharged, OfferingChosen
+from relaunch.core.lifecycle.events import MachineAwaited, MachineCharged, MachineLost, OfferingChosen
 from relaunch.core.machines.charges import Charge, DayCost, charges_of, rate_of
-from relaunch.core.machines.machine import Machine
+from relaunch.core.machines.machine import Machine, MachineState
 
 
 def add_charge(job: Job, event: MachineCharged, _now: datetime, _limits: StackLimits) -> Decision:
@@ -59,7 +59,7 @@ def with_open_charges(_before: Job, event: object, decision: Decision, now: date
     """Return the decision, whose job knows what those machines cost until now that it has, and those that it left."""
     job = decision.job
     charges = job.charges
-    if isinstance(event, OfferingChosen) and event.machine is not None and not decision.is_ignored:
+    if isinstance(event, OfferingChosen | MachineAwaited | MachineLost) and event.machine and not decision.is_ignored:
         charges = _opened(job, event.machine, now)
     claimed = claimed_machines(job)
     left = tuple(
@@ -83,9 +83,10 @@ def with_costs(before: Job, _event: object, decision: Decision, _now: datetime) 
 
 
 def _opened(job: Job, machine: Machine, now: datetime) -> Charges:
-    """Return the charges with that of a machine on which the job is placed, at its price and the share of the job."""
+    """Return the charges with that of a machine that the job has, or had, at its price and the share of the job."""
     rate = rate_of(machine, job.job_id)
-    if rate is None:
+    is_over = machine.state is MachineState.GONE and job.charges.has_charged(machine.machine_id)
+    if rate is None or is_over:
         return job.charges
     so_far = charges_of(machine, (), now).get(job.job_id, Charge(machine.machine_id, 0.0))
     opened = OpenCharge(

@@ -113,21 +113,27 @@ class MachineClaimed:
 
 @dataclass(frozen=True, slots=True)
 class MachineAwaited:
-    """The machine that the job claims is not ready yet; `detail` says how far it is."""
+    """The machine that the job claims is not ready yet; `detail` says how far it is.
+
+    `machine` is what it is then, of which the job pays from its launch on.
+    """
 
     detail: str
+    machine: Machine | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class MachineLost:
     """The machine that the job claims will not be ready.
 
-    `refusal` is set if EC2 refused the request; else there was an instance, or may have been.
+    `refusal` is set if EC2 refused the request; else there was an instance, or may have been. `machine` is what it is
+    then, if it is known: what it has cost stays with the job until it is charged.
     """
 
     machine_id: str
     refusal: Consequence | None
     reason: str
+    machine: Machine | None = None
 
 
 @dataclass(frozen=True, slots=True)

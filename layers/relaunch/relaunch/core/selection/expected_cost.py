@@ -59,8 +59,8 @@ class WorkAhead:
     """The duration of a job without interruptions, whether it has checkpoints, and the size of its disk.
 
     `duration` is on the accelerators that `speed_of` compares with, of which the share `left` is still to be done. The
-    defaults of `start_overhead`, `idle_tail` and `checkpoint_interval` are the assumptions of this module. `jobs` of the
-    definition have shown how fast they are somewhere.
+    defaults of `start_overhead`, `idle_tail` and `checkpoint_interval` are the assumptions of this module. `jobs` is
+    by how many jobs of the definition speeds were learned.
     """
 
     duration: timedelta
