@@ -4,8 +4,8 @@ job
   ├─ is to be launched ──▶ reserves an hour of it with the claim of its machine; no room ──▶ waits for the budget
   ├─ runs, starts, stops or waits for its machine, and less than RENEWED_BEFORE is left of its lease
   │    ├─ there is room ──▶ reserves an hour from now
-  │    └─ no room, and less than STOPPED_BEFORE is left ──▶ saves, stops, waits for the budget; gives a machine back that
-  │         is not ready
+  │    └─ no room, and less than STOPPED_BEFORE is left ──▶ saves, stops, waits for the budget; a machine that
+  │         is not ready is given back
   └─ has no machine and no task any more ──▶ gives back what it did not need
 """
 
@@ -73,7 +73,7 @@ def is_lease_due(job: Job, budgets: tuple[Budget, ...], now: datetime) -> bool:
 
 
 def renew_lease(job: Job, event: BudgetsRead, now: datetime, limits: StackLimits) -> Decision:
-    """Reserve another hour; without room for it stop the task in time to save, or give the machine back for the next."""
+    """Reserve another hour; without room for it stop the task in time to save, or give the next machine back."""
     per_hour = usd_per_hour(job)
     reserved, changes = reserve(job, event.budgets, per_hour, now)
     exceeded = find_exceeded(event.budgets, changes)
