@@ -123,6 +123,7 @@ class SimulatedAccount(CheckedWrites):
             self.clock, self.chance, self.objects, self.scenario.recipes, self.invariants.container_started,
             self._killed, self.scenario.sidecars, check=self.invariants.check,
         )  # fmt: skip
+        self.trainings.speed_of = self._speed_of
         self.simulator = self._make_simulator(seed)
         has_topics = self.scenario.other_triggers is not None
         self.stack = read_stack(takes_topics=has_topics, sends_notices=self.scenario.notices is not None)
@@ -227,7 +228,7 @@ class SimulatedAccount(CheckedWrites):
             self.stores.capacity,
         )
         watched = (self.clock, self.chance, self.invariants, self.objects, self.trainings, self.machines.machines)
-        return Deadlines(*watched, self.on_demand, self.facts.outage_time)
+        return Deadlines(*watched, self.on_demand, self.scenario.speeds, self.facts.outage_time)
 
     def _deploy(self) -> None:
         for source in (each for function in self.stack.functions.values() for each in function.sources):
@@ -371,6 +372,10 @@ class SimulatedAccount(CheckedWrites):
         """Check how long after SIGTERM a container was killed, unless it ends with its instance just now."""
         host = self.simulator.instances.by_id[spec.instance_id]
         self.clock.call_later(0.0, lambda: self.invariants.container_killed(spec, after) if host.is_alive else None)
+
+    def _speed_of(self, spec: ProcessSpec) -> float:
+        instance_type = self.simulator.instances.by_id[spec.instance_id].instance_type
+        return self.scenario.speed(spec.environment["RECIPE"], instance_type).true
 
     def _instance_of(self, container_instance: str) -> str:
         hosts = self.simulator.instances.by_id.values()

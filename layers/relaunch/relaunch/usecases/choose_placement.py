@@ -177,7 +177,7 @@ def _use(machine: Machine, job: Job, deps: LaunchDependencies) -> Job:
         # It was in the catalogue of an earlier version.
         reason = f"nothing is known of the instance type of {machine.instance_id}"
         return apply_event(job, MachineLost(machine.machine_id, None, reason, machine), deps)
-    offering = Offering(row, key.purchase, key.zone, machine.usd_per_hour)
+    offering = Offering(row, key.purchase, key.zone, machine.usd_per_hour, is_own_machine=True)
     if key.purchase is PurchaseOption.SPOT and is_in_market(job) and _was_claimed_before_stop(machine, job):
         lost = gives_spot_back(job, offering, *select_offerings(job, deps), deps)
         if lost is not None:

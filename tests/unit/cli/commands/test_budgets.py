@@ -94,7 +94,13 @@ def test_the_list_and_its_json_have_the_budgets_with_a_limit(relaunch, session):
             },
             {
                 "scope": "stack",
-                "monthly": {"limit_usd": 8.0, "reserved_usd": 11.0, "spent_usd": 11.0, "left_usd": -3.0, "percent": 137.5},
+                "monthly": {
+                    "limit_usd": 8.0,
+                    "reserved_usd": 11.0,
+                    "spent_usd": 11.0,
+                    "left_usd": -3.0,
+                    "percent": 137.5,
+                },
                 "total": None,
             },
         ],
