@@ -122,7 +122,12 @@ class BudgetChecks:
         return hours * (machine.usd_per_hour + machine.beside_usd_per_hour)
 
     def job_saved(self, before: Job | None, job: Job) -> None:
-        """Check that a job waits for a budget that it has, and no longer than until there is room in it."""
+        """Check that a job waits for a budget that it has, and no longer than until there is room in it.
+
+        What a machine has cost that a job gives up is still reserved then.
+        """
+        if self._limits and before is not None and before.machine_id and not job.machine_id:
+            self._check_reserved()
         is_new = before is None or before.waiting is None or before.waiting.reason is not WaitReason.BUDGET
         if not is_new or job.waiting is None or job.waiting.reason is not WaitReason.BUDGET:
             return

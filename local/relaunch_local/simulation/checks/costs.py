@@ -231,10 +231,12 @@ class Costs:
         """Return what may be too much or too little because something was noticed late, or by another clock."""
         prices = self._prices(host)
         usd_per_hour = max([prices.on_demand, *(usd for _, usd in prices.spot)])
-        ended_at = host.ended_at or host.launched_at
         began = abs((machine.paid_since or host.launched_at) - host.launched_at)
-        ended = abs((machine.ended_at or machine.state_since or ended_at) - ended_at)
-        gone = abs((machine.state_since or ended_at) - (host.terminated_at or ended_at))
+        ended = gone = timedelta(0)
+        # What lives on is paid until now, whatever is known of its end.
+        if host.ended_at is not None:
+            ended = abs((machine.ended_at or machine.state_since or host.ended_at) - host.ended_at)
+            gone = abs((machine.state_since or host.ended_at) - (host.terminated_at or host.ended_at))
         late = ((began + ended + changes * _SKEW) * usd_per_hour + (began + gone) * prices.beside) / _HOUR
         return late + self._of_other_hours(host, prices) + self._of_last_hour(host, machine, prices)
 
