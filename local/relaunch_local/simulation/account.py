@@ -86,6 +86,7 @@ from relaunch_local.simulation.offerings import own_and_provided
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.saves import CheckedWrites
 from relaunch_local.simulation.scenario import provision
+from relaunch_local.simulation.true_speeds import TrueSpeeds
 
 if TYPE_CHECKING:
     from relaunch_local.simulation.aws.emulated_table import EmulatedTable
@@ -123,8 +124,8 @@ class SimulatedAccount(CheckedWrites):
             self.clock, self.chance, self.objects, self.scenario.recipes, self.invariants.container_started,
             self._killed, self.scenario.sidecars, check=self.invariants.check,
         )  # fmt: skip
-        self.trainings.speed_of = self._speed_of
         self.simulator = self._make_simulator(seed)
+        self.trainings.speed_of = TrueSpeeds(self.scenario, self.simulator).of
         has_topics = self.scenario.other_triggers is not None
         self.stack = read_stack(takes_topics=has_topics, sends_notices=self.scenario.notices is not None)
         self.queues = Queues(self.stack.queues, self.clock, self.chance, self.trace.line, self.outages)
@@ -372,10 +373,6 @@ class SimulatedAccount(CheckedWrites):
         """Check how long after SIGTERM a container was killed, unless it ends with its instance just now."""
         host = self.simulator.instances.by_id[spec.instance_id]
         self.clock.call_later(0.0, lambda: self.invariants.container_killed(spec, after) if host.is_alive else None)
-
-    def _speed_of(self, spec: ProcessSpec) -> float:
-        instance_type = self.simulator.instances.by_id[spec.instance_id].instance_type
-        return self.scenario.speed(spec.environment["RECIPE"], instance_type).true
 
     def _instance_of(self, container_instance: str) -> str:
         hosts = self.simulator.instances.by_id.values()
