@@ -210,7 +210,7 @@ class Report:
     """The most that one seed paid for machines that never ran a task."""
     useless_hours: float = 0.0
     difference: BillDifference = field(default_factory=BillDifference)
-    """The most by which the record of any job and EC2's bill differ."""
+    """The largest difference of the record of any job from EC2's bill."""
     areas: AreaCounts = field(default_factory=AreaCounts)
     """In how many seeds each use case and each effect occurred."""
     failures: list[Failure] = field(default_factory=list)

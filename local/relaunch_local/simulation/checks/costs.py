@@ -42,8 +42,7 @@ Shares = Mapping[str, float]
 class BillDifference:
     """By how many USD the record of a job and EC2's bill differ at most, in a seed or in many.
 
-    `beyond_usd` is what of that is beyond the bounds of what nobody can know exactly; the check allows a
-    tenth of a cent.
+    `beyond_usd` is the part beyond the bounds of what nobody can know exactly; the check allows a tenth of a cent.
     """
 
     usd: float = 0.0
@@ -233,7 +232,7 @@ class Costs:
         usd_per_hour = max([prices.on_demand, *(usd for _, usd in prices.spot)])
         began = abs((machine.paid_since or host.launched_at) - host.launched_at)
         ended = gone = timedelta(0)
-        # What lives on is paid until now, whatever is known of its end.
+        # An instance that lives is paid until now, whenever its end is noticed.
         if host.ended_at is not None:
             ended = abs((machine.ended_at or machine.state_since or host.ended_at) - host.ended_at)
             gone = abs((machine.state_since or host.ended_at) - (host.terminated_at or host.ended_at))

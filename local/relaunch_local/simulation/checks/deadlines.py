@@ -196,7 +196,7 @@ class Deadlines:
         return deadline - self._clock.now() - work - self._start(job.job_id) - ON_DEMAND_RESERVE
 
     def _has_slack(self, job: Job, deadline: datetime, slack: timedelta) -> bool:
-        """Return whether a job has slack by what can be known of its speed when it is accepted."""
+        """Return whether a job has slack by the speed that it has at least, when it is accepted."""
         if job.definition.name not in self._speeds:
             return slack > _NONE
         least = self._on_demand.least_speed(job.definition) * _LEARNED_MARGIN

@@ -109,7 +109,7 @@ def test_the_list_and_its_json_have_the_budgets_with_a_limit(relaunch, session):
 
 
 @pytest.mark.usefixtures("_paid")
-def test_what_is_reserved_for_what_runs_is_told_from_what_is_spent(relaunch, session):
+def test_the_costs_of_what_is_over_and_the_leases_of_what_runs_are_columns_of_their_own(relaunch, session):
     relaunch("budgets", "set", "stack", "--monthly", "100", "--total", "200")
     use(session, "stack", 5.0)
     use(session, ADA, 2.0)

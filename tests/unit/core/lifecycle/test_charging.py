@@ -199,7 +199,7 @@ def test_a_machine_that_is_awaited_costs_from_its_launch_on():
 
     assert cost_so_far(awaited, NOW)[0] == pytest.approx(1.5)
     assert cost_so_far(awaited, NOW + HOUR)[0] == pytest.approx(3.0)
-    # Nothing is known of what EC2 has not launched.
+    # What EC2 has not launched costs nothing.
     assert after(waits, MachineAwaited("EC2 is asked", replace(starting, paid_since=None))).charges == waits.charges
     assert after(waits, MachineAwaited("EC2 is asked")).charges == waits.charges
 
@@ -213,7 +213,7 @@ def test_a_machine_that_never_became_ready_costs_until_it_is_charged():
 
     assert cost_so_far(lost, NOW + HOUR)[0] == pytest.approx(1.5)
     assert (cost_so_far(charged, NOW + HOUR)[0], charged.charges.open) == (1.75, ())
-    # The charge may come before the job is told.
+    # The charge may come before the job hears of the loss.
     first = after(waits, MachineCharged(Charge("m-1", 1.75)))
     gone = replace(ended, state=MachineState.GONE)
     assert after(first, MachineLost("m-1", None, "it is gone", gone)).charges.open == ()
