@@ -10,7 +10,7 @@ from relaunch.core.definitions.accelerator import MeasuredOn
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.selection.requirements import derive_requirements
 from relaunch.core.selection.speeds import speed_of, used_accelerators
-from relaunch_local.simulation.aws.trainings import Recipe
+from relaunch_local.simulation.aws.recipes import Recipe
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.scenario import Scenario, TrueSpeed
 
