@@ -33,6 +33,7 @@ _HOUR = timedelta(hours=1)
 BEFORE = "bounded by published peaks, nothing learned"
 SLOW_END = "learned; what nobody measured only where its slow end pays"
 LEARNED = "learned (the product)"
+RULES = (BEFORE, SLOW_END, LEARNED)
 
 
 @dataclass
@@ -42,18 +43,26 @@ class Learning:
     regrets: dict[str, list[list[float]]] = field(default_factory=dict)
     deadlines: dict[str, list[int]] = field(default_factory=dict)
 
-    def run(
-        self, definition: JobDefinition, kept: Sequence[Offering], speeds: Mapping[str, float], truth: CostOf, seed: int
+    def run(  # noqa: PLR0913, PLR0917 - all that the jobs depend on
+        self,
+        definition: JobDefinition,
+        kept: Sequence[Offering],
+        speeds: Mapping[str, float],
+        truth: CostOf,
+        seed: int,
+        rules: Sequence[str] = RULES,
+        world: str = "",
     ) -> None:
-        """Run the jobs of a definition by each rule."""
+        """Run the jobs of a definition by each rule, whose names in the tables end with that of the world."""
         seconds = (definition.estimated_duration or _HOUR).total_seconds()
         saving = replace(definition, checkpoint_uri="s3://a/b/", total_steps=round(seconds))
         cheapest = {(each.instance_type.name, each.purchase): each for each in reversed(kept)}
-        for rule in (BEFORE, SLOW_END, LEARNED):
+        for rule in rules:
             dice = Random(seed)  # noqa: S311 - the same market for each rule
             records: dict[str, RateRecord] = {}
             for number in range(JOBS):
-                self._job(saving, _market(dice, list(cheapest.values())), speeds, truth, rule, records, number, dice)
+                market = _market(dice, list(cheapest.values()))
+                self._job(saving, market, speeds, truth, rule, records, number, dice, world)
 
     def _job(  # noqa: PLR0913, PLR0917 - all that a job depends on
         self,
@@ -65,6 +74,7 @@ class Learning:
         records: dict[str, RateRecord],
         number: int,
         dice: Random,
+        world: str,
     ) -> None:
         now = datetime(2026, 11, 1, tzinfo=UTC) + number * timedelta(days=1)
         rates = {} if rule == BEFORE else learned_rates(records.values(), definition, now)
@@ -72,13 +82,13 @@ class Learning:
         selection = select(definition, None, market, {}, now, limits)
         by_slow_end = cost_of(selection.work)
         chosen = selection.chosen
-        if rule == SLOW_END:
+        if rule in {BEFORE, SLOW_END}:
             chosen = min(selection.kept, key=lambda each: _usd(by_slow_end(each)))
         best = min(_usd(truth(each)) for each in selection.kept)
-        by_job = self.regrets.setdefault(rule, [[] for _ in range(JOBS)])
+        by_job = self.regrets.setdefault(rule + world, [[] for _ in range(JOBS)])
         assert chosen is not None  # noqa: S101 - for the type checker: on-demand is never gone
         by_job[number].append(100 * (_usd(truth(chosen)) / best - 1))
-        self._deadline(definition, selection, speeds, f"{rule}, job {number + 1}", dice)
+        self._deadline(definition, selection, speeds, f"{rule}{world}, job {number + 1}", dice)
         model = chosen.instance_type.accelerator_model
         rate = speeds[model] * math.exp(dice.gauss(0, _NOISE))
         seen = ObservedRate(f"job-{number}", 1, 1, now, rate, work_of(definition))

@@ -3,6 +3,9 @@
 Each job spends shares of its time on tensor cores, on FP32 and on memory where it was measured. Elsewhere each share is
 as much longer as the published peak is lower, times a factor of the job and the model that no peak explains. A model
 without published peaks has drawn ones. The optimum is the cheapest by the true speeds, of what selection keeps.
+
+Tensor cores compute FP16 in that world. In another one half of the jobs compute BF16, which a T4 and a V100 have to do
+on FP32.
 """
 
 import math
@@ -12,7 +15,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from benchmarks.learned_speeds import Learning
+from benchmarks.learned_speeds import LEARNED, RULES, Learning
 from benchmarks.offering_tables import all_offerings
 from benchmarks.selection import in_region
 from benchmarks.session import Session
@@ -36,15 +39,15 @@ _MEASUREMENT = 0.05
 Figures = tuple[float, float, float]
 
 
-def measure(session: Session) -> list[Table]:
+def measure(session: Session, seed: int = SEED) -> list[Table]:
     """Draw definitions and compare choices with the best one."""
     definitions = min(DEFINITIONS, session.rounds * 20)
-    dice = Random(SEED)  # noqa: S311 - the same definitions every time
+    dice = Random(seed)  # noqa: S311 - the same definitions every time
     began = time.perf_counter()
     regrets: dict[str, list[float]] = {}
     learning = Learning()
     for number in range(definitions):
-        for rule, regret in _one(dice, learning, SEED + number).items():
+        for rule, regret in _one(dice, learning, seed + number).items():
             regrets.setdefault(rule, []).append(regret)
     seconds = time.perf_counter() - began
     rows = [
@@ -52,7 +55,7 @@ def measure(session: Session) -> list[Table]:
         for rule, each in regrets.items()
     ]
     notes = (
-        f"{definitions} definitions of a GPU, seed {SEED}, us-east-1, {seconds:.0f} s. The last row is no part of the",
+        f"{definitions} definitions of a GPU, seed {seed}, us-east-1, {seconds:.0f} s. The last row is no part of the",
         "product: what would be chosen if every model had been measured once, each time wrong by some 5 %.",
     )
     columns = ("speeds", "mean %", "median %", "worst %", "best one chosen")
@@ -76,12 +79,14 @@ def _one(dice: Random, learning: Learning, seed: int) -> dict[str, float]:
     models = sorted({each.instance_type.accelerator_model for each in equal.kept} & limits.peaks.keys())
     on = dice.choice(models)
     measured = replace(bare, estimated_on=MeasuredOn(on))
-    speeds = _true_speeds(dice, on, {each.instance_type.accelerator_model for each in equal.kept})
+    drawn = _Drawn(dice, on, {each.instance_type.accelerator_model for each in equal.kept})
+    speeds = drawn.speeds()
     assert equal.work is not None  # noqa: S101 - for the type checker: it has a duration
     truth = cost_of(replace(equal.work, speed_of=_points(speeds)))
     learned = cost_of(replace(equal.work, speed_of=_points(_with_errors(dice, speeds))))
-    saving = cost_of(replace(equal.work, speed_of=_points(speeds), has_checkpoint=True))
-    learning.run(measured, equal.kept, speeds, saving, seed)
+    for name, true in (("", speeds), (", half of them in BF16", drawn.speeds(in_bf16=seed % 2 == 0))):
+        saving = cost_of(replace(equal.work, speed_of=_points(true), has_checkpoint=True))
+        learning.run(measured, equal.kept, true, saving, seed, (LEARNED,) if name else RULES, name)
     best = min(_usd(truth(each)) for each in equal.kept)
     chosen = {
         "all models equally fast": equal.chosen,
@@ -91,17 +96,33 @@ def _one(dice: Random, learning: Learning, seed: int) -> dict[str, float]:
     return {rule: 100 * (_usd(truth(each)) / best - 1) for rule, each in chosen.items() if each is not None}
 
 
-def _true_speeds(dice: Random, on: str, models: set[str]) -> Mapping[str, float]:
-    """Return the true speed of a drawn job on each model, where `on` is 1."""
-    shares = [dice.expovariate(1) for _ in range(3)]
-    base = _figures(dice, on)
-    speeds = {}
-    for model in sorted(models):
-        figures = _figures(dice, model)
-        longer = sum(share * mine / theirs for share, mine, theirs in zip(shares, base, figures, strict=True))
-        unexplained = 1.0 if model == on else math.exp(dice.gauss(0, _UNEXPLAINED))
-        speeds[model] = sum(shares) / longer * unexplained
-    return speeds
+class _Drawn:
+    """A job whose shares are drawn, and what no peak explains; `on` is where its speed is 1."""
+
+    def __init__(self, dice: Random, on: str, models: set[str]) -> None:
+        self._on = on
+        self._shares = [dice.expovariate(1) for _ in range(3)]
+        self._base = _figures(dice, on)
+        self._figures: dict[str, Figures] = {}
+        self._unexplained: dict[str, float] = {}
+        for model in sorted(models):
+            self._figures[model] = _figures(dice, model)
+            self._unexplained[model] = 1.0 if model == on else math.exp(dice.gauss(0, _UNEXPLAINED))
+
+    def speeds(self, *, in_bf16: bool = False) -> Mapping[str, float]:
+        """Return the true speed on each model."""
+        base = _as_computed(self._on, self._base, in_bf16=in_bf16)
+        speeds = {}
+        for model, drawn in self._figures.items():
+            figures = _as_computed(model, drawn, in_bf16=in_bf16)
+            longer = sum(share * mine / theirs for share, mine, theirs in zip(self._shares, base, figures, strict=True))
+            speeds[model] = sum(self._shares) / longer * self._unexplained[model]
+        return speeds
+
+
+def _as_computed(model: str, figures: Figures, *, in_bf16: bool) -> Figures:
+    peaks = load_peaks().get(model)
+    return (figures[1], *figures[1:]) if in_bf16 and peaks is not None and not peaks.has_bf16 else figures
 
 
 def _figures(dice: Random, model: str) -> Figures:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from relaunch.core.jobs.job import Job
-from relaunch.core.lifecycle import leases
+from relaunch.core.lifecycle import charging, leases
 from relaunch.entrypoints import reconcile
 from simulation.broken_parts import changed
 from simulation.planted_bugs import PlantedBug
@@ -14,6 +14,7 @@ from simulation.planting import patched
 
 COUNTED = "a budget has what its jobs cost"
 BOUGHT = "nothing is bought above a budget"
+RESERVED = "what jobs have cost is reserved"
 
 
 def _unchecked() -> AbstractContextManager[object]:
@@ -30,6 +31,10 @@ def _kept(job: Job, _now: object) -> Any:
     return job.reserved, ()
 
 
+class _NoEvent:
+    """An event that never happens."""
+
+
 BUDGET_BUGS = (
     PlantedBug("budget-unchecked", "what a job reserves is not held against the limit", _unchecked, BOUGHT, 41, 6),
     PlantedBug("budget-kept", "what was reserved is never given back", changed(leases, settle=_kept), COUNTED),
@@ -39,6 +44,14 @@ BUDGET_BUGS = (
         changed(reconcile, renew_leases=lambda *_given: 0),
         BOUGHT,
         101,
+        6,
+    ),
+    PlantedBug(
+        "lost-machine-unreserved",
+        "what a machine cost that never became ready is not reserved until it is charged",
+        changed(charging, MachineAwaited=_NoEvent, MachineLost=_NoEvent),
+        RESERVED,
+        81,
         6,
     ),
     PlantedBug(

@@ -1,17 +1,20 @@
 """Bugs in what becomes of a job that gains no step, and of one that there is spot for: the simulation finds them."""
 
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import timedelta
 
 from relaunch.core.jobs import training
 from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.progress import SavedCheckpoint, resumed_step
+from relaunch.core.jobs.rates import observe_rate
 from relaunch.core.jobs.state import NotedProgress
 from relaunch.core.lifecycle import restart_policy, running
 from relaunch.core.lifecycle.market_choice import is_in_market
 from relaunch.core.lifecycle.moves import may_move
-from relaunch.usecases import choose_placement, hand_over
+from relaunch.core.selection.rates import ObservedRate
+from relaunch.usecases import choose_placement, hand_over, note_progress
 from relaunch_local.simulation import job_scenario
 from simulation.broken_parts import changed
 from simulation.planted_bugs import PlantedBug
@@ -48,7 +51,20 @@ def _newest_gap(_job: Job, newest: SavedCheckpoint, before: NotedProgress | None
     return () if before is None else before.gaps_seconds
 
 
+def _counted_twice(job: Job, newest: SavedCheckpoint) -> ObservedRate | None:
+    rate = observe_rate(job, newest)
+    return None if rate is None else replace(rate, steps_per_second=2 * rate.steps_per_second)
+
+
 PROGRESS_BUGS = (
+    PlantedBug(
+        "steps-counted-twice",
+        "a training is learned to be twice as fast as it is",
+        changed(note_progress, observe_rate=_counted_twice),
+        "a speed that was learned is the true one",
+        60,
+        6,
+    ),
     PlantedBug(
         "never-back-to-spot",
         "a job without a limit on its time stays on on-demand for good",

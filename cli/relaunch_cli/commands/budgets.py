@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from relaunch.ports import Dependencies
+    from relaunch_cli.views.budgets import SpentBy
 
 MOST = 500
 """How many budgets may have a limit: all of them are read for every launch."""
@@ -36,10 +37,11 @@ def list_(context: typer.Context, *, as_json: Json = False, stack: Stack = DEFAU
     month = month_of(deps.clock.now())
     with progress("reading the budgets"):
         found = [each for each in deps.budgets.load_budgets() if _is_limited(each)]
+        spent = _load_spent_by(found, month, deps)
     if as_json:
-        print_json({"month": month, "budgets": [budget_json(each, month) for each in found]})
+        print_json({"month": month, "budgets": [budget_json(each, month, spent) for each in found]})
     elif found:
-        print_result(render_budgets(found, month))
+        print_result(render_budgets(found, month, spent))
     else:
         print_note(
             "no budget has a limit; `relaunch budgets set stack --monthly USD` limits what all jobs cost a month"
@@ -79,13 +81,14 @@ def set_(
         limits = given.get("monthly", known.monthly_usd), given.get("total", known.total_usd)
         spent = {} if before else _load_spent(scope, deps)
         budget = _write(known, *limits, spent, deps)
-    month = month_of(deps.clock.now())
+        month = month_of(deps.clock.now())
+        paid = _load_spent_by([budget], month, deps)
     if as_json:
-        print_json(budget_json(budget, month))
+        print_json(budget_json(budget, month, paid))
     elif not _is_limited(budget):
         print_text(f"the budget of {scope} has no limit any more")
     else:
-        print_result(render_budgets([budget], month))
+        print_result(render_budgets([budget], month, paid))
     for consequence in describe_consequences(before, budget, month):
         print_note(consequence)
 
@@ -103,11 +106,12 @@ def remove(
     """Remove both limits of a budget; jobs go on counting what they cost in it, should it be set again."""
     deps = connect(context, stack).deps
     before = _require(scope, deps.budgets.load_budgets())
+    month = month_of(deps.clock.now())
     if not is_sure:
         confirm(f"Remove the budget of {scope}? Its jobs may cost anything then.")
     _write(before, None, None, {}, deps)
     if as_json:
-        print_json({"removed": budget_json(before, month_of(deps.clock.now()))})
+        print_json({"removed": budget_json(before, month, _load_spent_by([before], month, deps))})
     else:
         print_text(f"the budget of {scope} was removed; jobs that wait for it look again within ten minutes")
 
@@ -192,3 +196,15 @@ group = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
 group.callback()(list_)
 group.command("set")(set_)
 group.command()(remove)
+
+
+def _load_spent_by(budgets: "Iterable[Budget]", month: str, deps: "Dependencies") -> "SpentBy":
+    """Return what the jobs of each budget have cost, of the month alone where no budget has a limit in all."""
+    known = list(budgets)
+    if not known:
+        return {}
+    today = deps.clock.now().astimezone(UTC).date()
+    has_total = any(each.total_usd is not None for each in known)
+    costs = deps.jobs.load_costs(today - KEPT if has_total else today.replace(day=1), today)
+    by_month = {each.scope: sum_spent(each.scope, costs) for each in known}
+    return {scope: {"": sum(spent.values()), month: spent.get(month, 0.0)} for scope, spent in by_month.items()}

@@ -1,17 +1,26 @@
 """Budgets: a table with a line for each limit, and what follows of a limit that was set."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from relaunch.core.jobs.budgets import Budget
 from relaunch_cli.views.table import PlainTable
 
+SpentBy = Mapping[str, Mapping[str, float]]
+"""What the jobs of each scope have cost whose machines are charged: by month as `2026-11`, and in all as ``."""
 
-def render_budgets(budgets: Iterable[Budget], month: str) -> PlainTable:
-    """Return the table of budgets: what is spent or reserved of each limit in a month and in all, and what is left."""
+
+def split_used(used: float, scope: str, period: str, spent: SpentBy) -> tuple[float, float]:
+    """Return what is spent of a limit, and what is reserved beyond that for what runs; together it is what is used."""
+    paid = min(spent.get(scope, {}).get(period, 0.0), used)
+    return paid, used - paid
+
+
+def render_budgets(budgets: Iterable[Budget], month: str, spent: SpentBy) -> PlainTable:
+    """Return the table of budgets: what is spent and reserved of each limit in a month and in all, and what is left."""
     table = PlainTable(
-        *("BUDGET", "PERIOD", "LIMIT", "USED", "LEFT", "PERCENT"),
-        right=("LIMIT", "USED", "LEFT", "PERCENT"),
-        optional=("PERCENT", "USED"),
+        *("BUDGET", "PERIOD", "LIMIT", "SPENT", "RESERVED", "LEFT", "PERCENT"),
+        right=("LIMIT", "SPENT", "RESERVED", "LEFT", "PERCENT"),
+        optional=("PERCENT", "RESERVED", "SPENT"),
     )
     for budget in budgets:
         limits = budget.used(month)
@@ -19,14 +28,8 @@ def render_budgets(budgets: Iterable[Budget], month: str) -> PlainTable:
             used, limit = limits[period]
             percent = percent_of(used, limit)
             shown = "-" if percent is None else f"{percent:,.0f}%"
-            table.add_row(
-                budget.scope,
-                period or "in all",
-                _format_usd(limit),
-                _format_usd(used),
-                _format_usd(limit - used),
-                shown,
-            )
+            usd = (limit, *split_used(used, budget.scope, period, spent), limit - used)
+            table.add_row(budget.scope, period or "in all", *map(_format_usd, usd), shown)
     return table
 
 

@@ -124,6 +124,10 @@ def _print(report: Report) -> None:
         f"without a task   at most {waste.per_job} machines per job and day, {waste.per_cause} per cause and day; "
         f"{report.useless_hours:,.1f} machine-hours in all, at most {waste.hours:.1f} of a seed"
     )
+    print(
+        f"bill             a job's record is at most {report.difference.usd:.6f} USD from it, and at most "
+        f"{report.difference.beyond_usd:.9f} beyond what can be known"
+    )
     print("faults")
     for kind, count in sorted(report.faults.items()):
         print(f"  {kind:<38}{count:>10,}")

@@ -86,7 +86,8 @@ from relaunch_local.simulation.notices.parts import Notices
 from relaunch_local.simulation.offerings import own_and_provided
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.saves import CheckedWrites
-from relaunch_local.simulation.scenario import provision
+from relaunch_local.simulation.scenario import Scenario, provision
+from relaunch_local.simulation.true_speeds import TrueSpeeds
 
 if TYPE_CHECKING:
     from relaunch_local.simulation.aws.emulated_table import EmulatedTable
@@ -113,8 +114,7 @@ class SimulatedAccount(CheckedWrites):
         self.chance = Chance(seed, self.clock.now, options.allowed)
         self.chance.is_calm = options.without_faults
         self.trace = Trace(self.clock, options.trace)
-        drawn = options.scenario or draw_scenario(self.chance)
-        self.scenario = with_gang(self.chance, drawn) if options.has_gangs else drawn
+        self.scenario = self._draw_scenario(options)
         self.chance.intensity = self.scenario.intensity
         self.objects = ObjectStore()
         self.runtime = Runtime(self.clock, self.chance, self.trace.line, is_killed_at=options.is_killed_at)
@@ -126,6 +126,7 @@ class SimulatedAccount(CheckedWrites):
             self._killed, self.scenario.sidecars, check=self.invariants.check,
         )  # fmt: skip
         self.simulator = self._make_simulator(seed)
+        self.trainings.speed_of = TrueSpeeds(self.scenario, self.simulator).of
         has_topics = self.scenario.other_triggers is not None
         self.stack = read_stack(takes_topics=has_topics, sends_notices=self.scenario.notices is not None)
         self.queues = Queues(self.stack.queues, self.clock, self.chance, self.trace.line, self.outages)
@@ -142,6 +143,10 @@ class SimulatedAccount(CheckedWrites):
         )
         self._deploy()
         self._subscribe()
+
+    def _draw_scenario(self, options: Options) -> Scenario:
+        drawn = options.scenario or draw_scenario(self.chance)
+        return with_gang(self.chance, drawn) if options.has_gangs else drawn
 
     def _make_stores(self, options: Options) -> None:
         self.indexes = self.indexes_type(self.clock, self.chance)
@@ -203,7 +208,8 @@ class SimulatedAccount(CheckedWrites):
             lambda *days: self.stores.jobs.load_costs(*days),  # noqa: PLW0108 - the stores are made later
         )
         paid = (self.costs, jobs, machines.machines)
-        self.budgets = BudgetChecks(self.chance.seed, self.clock, check, *paid, lambda: self.stores.budgets)
+        stores = (lambda: self.stores.budgets, self.facts.outage_time)
+        self.budgets = BudgetChecks(self.chance.seed, self.clock, check, *paid, *stores)
         self.failed_tasks = FailedTasks(check, self.facts, machines.hosts, machines.terminations)
 
     def _hosts(self) -> Iterable[Instance]:
@@ -228,7 +234,7 @@ class SimulatedAccount(CheckedWrites):
             self.stores.capacity,
         )
         watched = (self.clock, self.chance, self.invariants, self.objects, self.trainings, self.machines.machines)
-        return Deadlines(*watched, self.on_demand, self.facts.outage_time)
+        return Deadlines(*watched, self.on_demand, self.scenario.speeds, self.facts.outage_time)
 
     def _deploy(self) -> None:
         for source in (each for function in self.stack.functions.values() for each in function.sources):

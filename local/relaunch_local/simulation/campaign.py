@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from relaunch_local.simulation.checks.areas import AreaCounts
+from relaunch_local.simulation.checks.costs import BillDifference
 from relaunch_local.simulation.checks.coverage import Transition, rows_unreached, transitions_unreached
 from relaunch_local.simulation.checks.useless_machines import Waste
 from relaunch_local.simulation.options import Options
@@ -208,6 +209,8 @@ class Report:
     waste: Waste = field(default_factory=Waste)
     """The most that one seed paid for machines that never ran a task."""
     useless_hours: float = 0.0
+    difference: BillDifference = field(default_factory=BillDifference)
+    """The largest difference of the record of any job from EC2's bill."""
     areas: AreaCounts = field(default_factory=AreaCounts)
     """In how many seeds each use case and each effect occurred."""
     failures: list[Failure] = field(default_factory=list)
@@ -256,6 +259,7 @@ class Report:
         self.areas.add(result.areas)
         self.waste = self.waste.worst(result.waste)
         self.useless_hours += result.waste.hours
+        self.difference = self.difference.worst(result.difference)
         if result.violations:
             self.failures.append(Failure(result.seed, result.violations))
 
@@ -282,6 +286,10 @@ class Report:
                 "most_per_cause_and_day": self.waste.per_cause,
                 "most_hours_of_a_seed": round(self.waste.hours, 2),
                 "hours": round(self.useless_hours, 2),
+            },
+            "bill": {
+                "most_usd_from_it": round(self.difference.usd, 9),
+                "most_usd_beyond_what_is_known": round(self.difference.beyond_usd, 9),
             },
             "transitions": {str(each): count for each, count in sorted(self.decided_by.items())},
             "transitions_unreached": [str(each) for each in transitions_unreached(self.decided_by)],

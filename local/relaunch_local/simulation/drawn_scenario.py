@@ -54,6 +54,7 @@ from relaunch_local.simulation.scenario import (
     Scenario,
     price_of,
 )
+from relaunch_local.simulation.speed_scenario import with_speeds
 from relaunch_local.simulation.trigger_scenario import with_triggers
 
 _COMMAND = ("train", "--fast")
@@ -129,7 +130,7 @@ def draw_scenario(chance: Chance) -> Scenario:
     constrained = is_constrained(chance.seed)
     drawn = with_constraints(chance, drawn) if constrained else with_neuron(chance.stream("scenario/neuron"), drawn)
     drawn = with_gpu_shares(chance.stream("scenario/gpu-shares"), drawn)
-    return with_reservations(chance, with_other_triggers(chance, drawn))
+    return with_speeds(chance, with_reservations(chance, with_other_triggers(chance, drawn)))
 
 
 def with_outages(dice: random.Random, scenario: Scenario) -> Scenario:

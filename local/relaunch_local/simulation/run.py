@@ -11,6 +11,7 @@ from relaunch_local.simulation.applying import Applying
 from relaunch_local.simulation.aws.template import NOTICES_QUEUES
 from relaunch_local.simulation.chance import Injection
 from relaunch_local.simulation.checks.areas import Areas, SeedAreas
+from relaunch_local.simulation.checks.costs import BillDifference
 from relaunch_local.simulation.checks.coverage import Transition
 from relaunch_local.simulation.checks.returns import LONGEST_BESIDE_SPOT, SpotWatch
 from relaunch_local.simulation.checks.useless_machines import Waste
@@ -82,6 +83,8 @@ class SeedResult:
     trace: tuple[str, ...] = field(default=(), repr=False)
     areas: SeedAreas = field(default_factory=SeedAreas)
     """The use cases and effects that occurred."""
+    difference: BillDifference = field(default_factory=BillDifference)
+    """What the records of jobs and EC2's bill differed by."""
 
 
 class EndOfRunError(Exception):
@@ -294,6 +297,7 @@ class SeedRun:
             self.waste,
             tuple(account.trace.lines),
             self.areas.result(),
+            account.costs.difference,
         )
 
 

@@ -86,8 +86,9 @@ class CheckedWrites:
         was_away = self.facts.outage_time(job.accepted_at, now) > timedelta(0)
         has_cap = job.definition.max_price_usd_per_hour is not None
         is_sold = not (has_cap or was_away) and self.on_demand.is_sold_to(job.definition)
-        check_market_wait(self.invariants.check, job, recipes, self.objects, now, is_sold=is_sold)
-        check_move(self.invariants.check, before, job, recipes, self.objects, now)
+        speed = self.on_demand.speed(job.definition)
+        check_market_wait(self.invariants.check, job, recipes, self.objects, now, is_sold=is_sold, speed=speed)
+        check_move(self.invariants.check, before, job, recipes, self.objects, now, speed=speed)
         self.choices.job_saved(before, job)
         self.machines.claims.job_saved(before, job)
         self.agents.job_saved(before, job)

@@ -66,6 +66,21 @@ class PlannedEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class TrueSpeed:
+    """How fast the trainings of a definition are on an instance type, in multiples of where it was measured.
+
+    `accelerators` are what they use of it, and `least` is the slow end of what published peaks say.
+    """
+
+    accelerators: str
+    true: float
+    least: float
+
+
+_AS_ANYWHERE = TrueSpeed("", 1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterScenario:
     """A cluster of a minor version of Kubernetes 1 with so many nodes, and the definition whose jobs run there."""
 
@@ -127,6 +142,8 @@ class Scenario:
     """What starts jobs besides, and when people change that."""
     notices: NoticePlan | None = None
     """Who is sent what becomes of jobs; None: nobody is."""
+    speeds: Mapping[str, Mapping[str, TrueSpeed]] = field(default_factory=dict)
+    """By definition and instance type: how fast its trainings are, where that is not the same everywhere."""
     page_size: int | None = None
     """How much a page of a list has at most; None: as much as AWS gives."""
 
@@ -134,6 +151,14 @@ class Scenario:
     def every_definition(self) -> tuple[JobDefinition, ...]:
         """Return the definitions for ECS, and the one for the cluster."""
         return (*self.definitions, self.cluster.definition) if self.cluster is not None else self.definitions
+
+    def speed(self, definition: str, instance_type: str) -> TrueSpeed:
+        """Return how fast the trainings of a definition are on an instance type."""
+        return self.speeds.get(definition, {}).get(instance_type, _AS_ANYWHERE)
+
+    def slowest(self, definition: str) -> float:
+        """Return the least true speed of the trainings of a definition on any instance type."""
+        return min((each.true for each in self.speeds.get(definition, {}).values()), default=1.0)
 
     @property
     def has_gangs(self) -> bool:

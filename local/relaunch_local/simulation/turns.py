@@ -18,5 +18,7 @@ def time_in_turn(jobs: Iterable[Job], scenario: Scenario) -> timedelta:
     if not scenario.machines.types or not machines:
         return timedelta(0)
     waiting = (job.definition for job in jobs if job.definition.target is Target.ECS and not job.state.is_final)
-    times = (min(work_of(scenario.recipes[each.name]), each.max_runtime) for each in waiting)
+    times = (
+        min(work_of(scenario.recipes[each.name]) / scenario.slowest(each.name), each.max_runtime) for each in waiting
+    )
     return sum(times, timedelta(0)) / machines

@@ -17,6 +17,7 @@ from relaunch.core.lifecycle.running import UNKNOWN_TASK
 from relaunch.core.machines.machine import MachineState
 from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.checks.facts import GIVEN_UP_AFTER
+from relaunch_local.simulation.checks.learned_speeds import check_learned_speeds
 from relaunch_local.simulation.checks.members import peers_of
 from relaunch_local.simulation.checks.progress import check_progress
 from relaunch_local.simulation.checks.stop_causes import StopFacts, is_cause
@@ -83,7 +84,9 @@ class Verdict:
             self._times.check(job)
             tasks = self._invariants.tasks[job.job_id]
             recipe = self._account.scenario.recipes[job.definition.name]
-            check_progress(self._check, job, tasks, recipe, self._account.objects, self._facts)
+            slowest = self._account.scenario.slowest(job.definition.name)
+            check_progress(self._check, job, tasks, recipe, slowest, self._account.objects, self._facts)
+        check_learned_speeds(self._check, self._account.scenario, self._account.stores.rates)
         self._check_waits()
         self._account.job_events.check_end()
         self._account.absent_agents.check_end()

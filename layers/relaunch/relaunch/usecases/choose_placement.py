@@ -179,12 +179,12 @@ def _use(machines: tuple[Machine, ...], job: Job, deps: LaunchDependencies) -> J
     if key is None or row is None:
         # It was in the catalogue of an earlier version.
         reason = f"nothing is known of the instance type of {machine.instance_id}"
-        return apply_event(job, MachineLost(machine.machine_id, None, reason), deps)
-    offering = Offering(row, key.purchase, key.zone, machine.usd_per_hour)
+        return apply_event(job, MachineLost(machine.machine_id, None, reason, machines), deps)
+    offering = Offering(row, key.purchase, key.zone, machine.usd_per_hour, is_own_machine=True)
     if key.purchase is PurchaseOption.SPOT and is_in_market(job) and _was_claimed_before_stop(machine, job):
         lost = gives_spot_back(job, offering, *select_offerings(job, deps), deps)
         if lost is not None:
-            return apply_event(job, MachineLost(machine.machine_id, Consequence.NEXT, lost), deps)
+            return apply_event(job, MachineLost(machine.machine_id, Consequence.NEXT, lost, machines), deps)
     address = deps.hosts.find_address(machine.instance_id or "") if followers else ""
     chosen = OfferingChosen(offering, None, None, machine=machine, followers=tuple(followers), master_address=address)
     return _place(job, chosen, deps)

@@ -273,11 +273,15 @@ def find_machines(job: Job, deps: LaunchDependencies) -> Job | tuple[Machine, ..
         StaleWriteError: the job was changed since it was loaded.
     """
     machines: list[Machine] = []
+    lost: str | None = None
     for machine_id in job.next_machines:
         machine = deps.machines.load_machine(machine_id)
-        if machine is None or machine.claim_of(job.job_id) is None or machine.is_left:
-            return apply_event(job, _lost(job, machine_id, machine), deps)
-        machines.append(machine)
+        if machine is not None:
+            machines.append(machine)
+        if lost is None and (machine is None or machine.claim_of(job.job_id) is None or machine.is_left):
+            lost = machine_id
+    if lost is not None:
+        return apply_event(job, _lost(job, lost, tuple(machines)), deps)
     late = [each for each in machines if each.state is not MachineState.READY]
     if not late:
         return tuple(machines)
@@ -286,14 +290,15 @@ def find_machines(job: Job, deps: LaunchDependencies) -> Job | tuple[Machine, ..
         detail = f"{len(machines) - len(late)} of {len(machines)} machines are ready; {detail}"
     is_known = job.waiting is not None and (job.waiting.reason, job.waiting.detail) == (WaitReason.MACHINE, detail)
     is_due = job.wake_at is None or job.wake_at <= deps.clock.now()
-    return job if is_known and not is_due else apply_event(job, MachineAwaited(detail), deps)
+    return job if is_known and not is_due else apply_event(job, MachineAwaited(detail, tuple(machines)), deps)
 
 
-def _lost(job: Job, machine_id: str, machine: Machine | None) -> MachineLost:
+def _lost(job: Job, machine_id: str, machines: tuple[Machine, ...]) -> MachineLost:
     """Return that a machine which the job claims will not be ready, and with it none of its gang."""
+    machine = next((each for each in machines if each.machine_id == machine_id), None)
     if machine is None:
-        return MachineLost(job.machine_id, None, f"machine {machine_id} is gone")
+        return MachineLost(job.machine_id, None, f"machine {machine_id} is gone", machines)
     refusal = Consequence.NEXT if machine.is_left else machine.refusal
     is_short = refusal is not None and machine.instance_id is None and machine.request.size > 1
     short_of = tuple(each.offering for each in machine.request.overrides) if is_short else ()
-    return MachineLost(job.machine_id, refusal, describe_machine(machine), short_of)
+    return MachineLost(job.machine_id, refusal, describe_machine(machine), machines, short_of)

@@ -50,13 +50,15 @@ def gives_spot_back(
     """Return why a job does not use a machine on spot that it claimed while its last task ran; None if it does.
 
     More was lost with that task than was known when the machine was claimed, so that only on-demand, or only what is
-    faster, keeps the limit of the job, and is there.
+    faster, keeps the limit of the job, and is there. The machine is there whatever EC2 has refused since.
     """
     try:
         newest = newest_of(job, deps.checkpoints)
     except PermanentError:
         return None  # its launch says so
-    market = choose_market(job, newest, selection, available, deps.load_thresholds)
+    others = (each for each in selection.kept if each.purchase is not PurchaseOption.SPOT)
+    with_claimed = Selection((claimed, *others), selection.rejected, selection.filter_counts, selection.work)
+    market = choose_market(job, newest, with_claimed, available, deps.load_thresholds)
     if market is None:
         return None
     if (pace := market.pace) and not pace.is_kept_on(claimed) and pace.is_kept_on_any(selection.kept):

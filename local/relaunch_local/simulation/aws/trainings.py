@@ -51,6 +51,8 @@ class _Training:
     """Since when it works on from `done`."""
     stalls_at: float | None = None
     """The work beyond which it gains nothing."""
+    speed: float = 1.0
+    """The work that it does in a second."""
 
     def resume(self) -> None:
         """Work until the next checkpoint, the failure or the end, whichever comes first."""
@@ -74,13 +76,13 @@ class _Training:
             self.done = begun + worked
             then()
 
-        self._after(worked, arrive)
+        self._after(worked / self.speed, arrive)
 
     def done_at(self, now: datetime) -> float:
         """Return its work until now."""
         is_at_work = self.resumed_at is not None and not self.is_saving and self.exits_with is None
         worked = (now - self.resumed_at).total_seconds() if is_at_work and self.resumed_at else 0.0
-        return self._at_most(self.done + worked)
+        return self._at_most(self.done + worked * self.speed)
 
     def _at_most(self, done: float) -> float:
         return done if self.stalls_at is None else min(done, max(self.stalls_at, self.done))
@@ -103,7 +105,7 @@ class _Training:
         if not self.is_saving:
             if self.resumed_at is not None:
                 worked = (self.trainings.clock.now() - self.resumed_at).total_seconds()
-                self.done = self._at_most(self.done + worked)
+                self.done = self._at_most(self.done + worked * self.speed)
             if (
                 self.recipe.saves_on_sigterm
                 and self.stalls_at != 0
@@ -234,6 +236,8 @@ class Trainings:
     """Returns the fault of the machine that ends a training, None if there is none."""
     logs: dict[str, TrainingLog] = field(default_factory=lambda: defaultdict(TrainingLog))
     running: dict[str, _Training] = field(default_factory=dict)
+    speed_of: Callable[[ProcessSpec], float] = lambda _spec: 1.0
+    """Returns how fast a training is where it starts."""
     on_stalled: Callable[[ProcessSpec], None] = lambda _spec: None
     """Called when a training starts that is to gain no step from some point on."""
     check: Callable[[str, bool, str], None] = lambda _name, _holds, _message: None
@@ -268,9 +272,10 @@ class Trainings:
         self.on_start(spec)
         log = self.logs[job_id]
         log.started += 1
-        fails_at = done + recipe.failure_after_seconds if log.failed < recipe.failures else None
+        speed = self.speed_of(spec)
+        fails_at = done + recipe.failure_after_seconds * speed if log.failed < recipe.failures else None
         stalls_at = recipe.stalls_after_seconds if self.is_stalled(job_id, recipe) else None
-        training = _Training(self, spec, recipe, job_id, attempt, done, fails_at, stalls_at=stalls_at)
+        training = _Training(self, spec, recipe, job_id, attempt, done, fails_at, stalls_at=stalls_at, speed=speed)
         self.running[spec.task_arn] = training
         if stalls_at is not None:
             self.on_stalled(spec)
@@ -318,7 +323,8 @@ class Trainings:
         training = self.running.get(task_arn)
         if training is None:
             return self.gangs.seconds_left(task_arn)
-        return min(training.recipe.work_seconds, training.fails_at or training.recipe.work_seconds) - training.done
+        until = min(training.recipe.work_seconds, training.fails_at or training.recipe.work_seconds)
+        return (until - training.done) / training.speed
 
     def warn(self, task_arn: str) -> bool:
         """Put an interruption notice into a training's metadata; return False if it does not poll it."""

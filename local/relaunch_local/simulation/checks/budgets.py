@@ -24,6 +24,8 @@ _DRAWN = 6
 _RAISED_USD = 1e6
 _TOLERANCE_USD = 0.001
 _PERCENTS = (80, 100)
+_LOOKED_EVERY_SECONDS = 300.0
+_LOOKED_BACK = timedelta(hours=2)
 
 
 @dataclass(slots=True)
@@ -38,8 +40,11 @@ class BudgetChecks:
     _machines: Mapping[str, Machine]
     """The machines as they were saved last."""
     _store: Callable[[], BudgetStore]
+    _outage_time: Callable[[datetime, datetime], timedelta]
     _limits: dict[str, float] = field(default_factory=dict)
     """By scope, in USD."""
+    _left_at: dict[str, datetime] = field(default_factory=dict)
+    """By machine that no job claims: since when."""
     raised_at: datetime | None = None
     """When there is room for everything again; None in a seed without budgets."""
 
@@ -58,6 +63,24 @@ class BudgetChecks:
         hours = timedelta(hours=drawn.uniform(2, 8))
         self.raised_at = self._clock.now() + hours
         self._clock.call_later(hours.total_seconds(), self._raise)
+        self._clock.call_later(_LOOKED_EVERY_SECONDS, self._look)
+
+    def _look(self) -> None:
+        self._clock.call_later(_LOOKED_EVERY_SECONDS, self._look)
+        self._check_reserved()
+
+    def _check_reserved(self) -> None:
+        """Check that budgets have reserved what their jobs have cost, but for what nobody reserves."""
+        now = self._clock.now()
+        if self._outage_time(now - _LOOKED_BACK, now) > timedelta(0):
+            # Nobody renews what cannot be read.
+            return
+        for budget in self._store().load_budgets():
+            if budget.scope in self._limits:
+                spent = self._costs.least_spent([each for each in self._jobs.values() if _is_of(budget.scope, each)])
+                is_reserved = spent <= budget.reserved_usd + self._left_by_their_jobs() + _TOLERANCE_USD
+                message = f"{budget.scope}: {spent:.4f} USD are spent, and {budget.reserved_usd:.4f} reserved"
+                self._check("what jobs have cost is reserved", is_reserved, message)
 
     def _raise(self) -> None:
         for before in self._store().load_budgets():
@@ -67,8 +90,15 @@ class BudgetChecks:
 
     def machine_saved(self, before: Machine | None, machine: Machine) -> None:
         """Check that a machine is requested only while what was spent leaves room for it."""
-        if before is not None or not self._limits:
+        if not self._limits:
             return
+        if machine.claims:
+            self._left_at.pop(machine.machine_id, None)
+        else:
+            self._left_at.setdefault(machine.machine_id, self._clock.now())
+        if before is not None:
+            return
+        self._check_reserved()
         (claim,) = machine.claims
         for scope, limit in self._limits.items():
             if claim.job_id in self._jobs and _is_of(scope, self._jobs[claim.job_id]):
@@ -79,15 +109,25 @@ class BudgetChecks:
                 self._check("nothing is bought above a budget", is_room, message)
 
     def _left_by_their_jobs(self) -> float:
-        """Return what an hour of the machines costs that no job has and that live: nobody reserves that."""
-        return sum(
-            machine.usd_per_hour + machine.beside_usd_per_hour
-            for machine in self._machines.values()
-            if machine.state is not MachineState.GONE and not machine.claims
-        )
+        """Return what machines cost that no job claims any more, from then on: nobody reserves that."""
+        return sum(map(self._cost_since_left, self._left_at))
+
+    def _cost_since_left(self, machine_id: str) -> float:
+        machine = self._machines[machine_id]
+        if all(each.charges.has_charged(machine_id) for each in self._jobs.values() if _has_held(each, machine)):
+            return 0.0
+        is_gone = machine.state is MachineState.GONE and machine.state_since is not None
+        until = machine.state_since if is_gone and machine.state_since is not None else self._clock.now()
+        hours = max((until - self._left_at[machine_id]) / timedelta(hours=1), 0.0)
+        return hours * (machine.usd_per_hour + machine.beside_usd_per_hour)
 
     def job_saved(self, before: Job | None, job: Job) -> None:
-        """Check that a job waits for a budget that it has, and no longer than until there is room in it."""
+        """Check that a job waits for a budget that it has, and no longer than until there is room in it.
+
+        What a machine has cost that a job gives up is still reserved then.
+        """
+        if self._limits and before is not None and before.machine_id and not job.machine_id:
+            self._check_reserved()
         is_new = before is None or before.waiting is None or before.waiting.reason is not WaitReason.BUDGET
         if not is_new or job.waiting is None or job.waiting.reason is not WaitReason.BUDGET:
             return
@@ -112,6 +152,10 @@ class BudgetChecks:
         for counted in (budget.reserved_usd, sum(budget.reserved_in.values())):
             message = f"{budget.scope}: {counted:.4f} USD, not {cost:.4f}"
             self._check("a budget has what its jobs cost", abs(counted - cost) <= _TOLERANCE_USD, message)
+
+
+def _has_held(job: Job, machine: Machine) -> bool:
+    return any(job.job_id in each.shares for each in machine.holdings or ())
 
 
 def _is_of(scope: str, job: Job) -> bool:

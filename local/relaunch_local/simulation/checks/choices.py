@@ -258,8 +258,13 @@ def _is_comparable(offered: OnSale, bought: OnSale, definition: JobDefinition) -
     """Return whether the price per hour says which of two is cheaper.
 
     With an estimated duration the time until the job has finished counts too, in which spot may be interrupted as often
-    as it has been, and a capacity provider's instance is paid for beyond it. What is reserved costs nothing more.
+    as it has been, and a capacity provider's instance is paid for beyond it. What is reserved costs nothing more. Where
+    speeds are known, or learned, the time is not the same on another model.
     """
+    models = {load_catalogue()[each.instance_type].accelerator_model for each in (offered, bought)}
+    is_by_speed = definition.estimated_on is not None or definition.total_steps is not None
+    if is_by_speed and len(models) > 1:
+        return False
     if definition.estimated_duration is None or offered.purchase is PurchaseOption.RESERVED:
         return True
     of_provider = bool(offered.capacity_provider), bool(bought.capacity_provider)

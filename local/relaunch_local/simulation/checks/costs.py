@@ -40,6 +40,21 @@ Shares = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
+class BillDifference:
+    """By how many USD the record of a job and EC2's bill differ at most, in a seed or in many.
+
+    `beyond_usd` is the part beyond the bounds of what nobody can know exactly; the check allows a tenth of a cent.
+    """
+
+    usd: float = 0.0
+    beyond_usd: float = 0.0
+
+    def worst(self, other: "BillDifference") -> "BillDifference":
+        """Return the larger ones of both."""
+        return BillDifference(max(self.usd, other.usd), max(self.beyond_usd, other.beyond_usd))
+
+
+@dataclass(frozen=True, slots=True)
 class _Bounds:
     least: float = 0.0
     most: float = 0.0
@@ -68,6 +83,8 @@ class Costs:
     """Returns what is in the sums of costs from one day to another."""
     _holders: dict[str, list[tuple[datetime, Shares]]] = field(default_factory=lambda: defaultdict(list))
     """By machine: since when which part of it was whose."""
+    difference: BillDifference = field(default_factory=BillDifference)
+    """What records and bill differed by at the end."""
 
     def machine_saved(self, machine: Machine) -> None:
         """Note who claims a machine from now on; what nobody claims stays that of those who claimed it last."""
@@ -80,6 +97,7 @@ class Costs:
     def check_end(self, jobs: Mapping[str, Job]) -> None:
         """Check every job, and all of them together, once nothing is there any more."""
         expected: dict[str, _Bounds] = defaultdict(_Bounds)
+        billed = self._billed()
         for host in self._hosts.values():
             for job_id, bounds in self._bounds_of(host):
                 expected[job_id] += bounds
@@ -89,6 +107,8 @@ class Costs:
             bounds = expected[job_id]
             said = cost_so_far(job, now)[0] - (job.totals.cost_usd - job.charges.own_tasks_usd)
             total += said
+            beyond = max(bounds.least - said, said - bounds.most, 0.0)
+            self.difference = self.difference.worst(BillDifference(abs(said - billed[job_id]), beyond))
             is_right = bounds.least - _TOLERANCE_USD <= said <= bounds.most + _TOLERANCE_USD
             message = f"{job_id}: {said:.4f} USD, not {bounds.least:.4f} to {bounds.most:.4f}"
             self._check("a job pays what its machines were billed", is_right, message)
@@ -99,6 +119,20 @@ class Costs:
         message = f"{total:.4f} USD, not {known.least:.4f} to {known.most:.4f}"
         self._check("jobs together pay what EC2 bills", is_right, message)
         self._check_sums(jobs)
+
+    def _billed(self) -> dict[str, float]:
+        """Return what EC2 bills for the machines of each job, to the second, whether or not it could be known."""
+        billed: dict[str, float] = defaultdict(float)
+        for host in self._hosts.values():
+            machine = self._machines.get(machine_of(host, self._machines))
+            if machine is not None:
+                bill = self._bill_of(host)
+                for job_id, usd in self._split((*bill.usage, *bill.beside), self._held(host, machine), None).items():
+                    billed[job_id] += usd
+        return billed
+
+    def _held(self, host: Instance, machine: Machine) -> Sequence[tuple[datetime, Shares]]:
+        return self._holders[machine.machine_id] or [(host.launched_at, {host.tags[JOB_TAG]: 1.0})]
 
     def least_spent(self, jobs: Collection[Job]) -> float:
         """Return what EC2 has billed at least, until now, for the machines of some jobs."""
@@ -148,7 +182,7 @@ class Costs:
         if machine is None:
             return
         bill = self._bill_of(host)
-        held = self._holders[machine.machine_id] or [(host.launched_at, {host.tags[JOB_TAG]: 1.0})]
+        held = self._held(host, machine)
         is_found = machine.instance_id == host.instance_id
         usage = () if host.reservation_id else bill.usage
         least = self._split((*usage, *bill.beside), held, until) if is_found else {}
@@ -197,10 +231,12 @@ class Costs:
         """Return what may be too much or too little because something was noticed late, or by another clock."""
         prices = self._prices(host)
         usd_per_hour = max([prices.on_demand, *(usd for _, usd in prices.spot)])
-        ended_at = host.ended_at or host.launched_at
         began = abs((machine.paid_since or host.launched_at) - host.launched_at)
-        ended = abs((machine.ended_at or machine.state_since or ended_at) - ended_at)
-        gone = abs((machine.state_since or ended_at) - (host.terminated_at or ended_at))
+        ended = gone = timedelta(0)
+        # An instance that lives is paid until now, whenever its end is noticed.
+        if host.ended_at is not None:
+            ended = abs((machine.ended_at or machine.state_since or host.ended_at) - host.ended_at)
+            gone = abs((machine.state_since or host.ended_at) - (host.terminated_at or host.ended_at))
         late = ((began + ended + changes * _SKEW) * usd_per_hour + (began + gone) * prices.beside) / _HOUR
         return late + self._of_other_hours(host, prices) + self._of_last_hour(host, machine, prices)
 

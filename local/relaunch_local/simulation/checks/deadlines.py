@@ -42,6 +42,7 @@ from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.checks.invariants import LONGEST_ORPHANED, Invariants
 from relaunch_local.simulation.checks.on_demand import OnDemand
 from relaunch_local.simulation.checks.retries import newest_checkpoint
+from relaunch_local.simulation.scenario import TrueSpeed
 
 PROMISE = "a deadline that on-demand could have met is met"
 # A function decides on what it read a minute ago at most, and the clocks of two differ by six seconds.
@@ -54,6 +55,8 @@ _SHORTEST_START = timedelta(minutes=2)
 _LONGEST_START = timedelta(hours=1)
 _CLOSE = timedelta(minutes=45)
 _MINUTE = 60.0
+# What few jobs have shown of a speed counts with a margin of a tenth, and what they show differs by saves.
+_LEARNED_MARGIN = 0.85
 _NONE = timedelta(0)
 
 _HELD_BACK_BY = {
@@ -90,6 +93,8 @@ class _Watched:
     """Seconds since the slack was used up."""
     risks: dict[str, bool] = field(default_factory=dict)
     """By start on spot: whether it was too late for one."""
+    slow: dict[str, bool] = field(default_factory=dict)
+    """By start: whether its machine was too slow."""
     left_at_deadline: timedelta | None = None
 
     @property
@@ -110,6 +115,8 @@ class Deadlines:
     _machines: Mapping[str, Machine]
     """The machines as they were saved last."""
     _on_demand: OnDemand
+    _speeds: Mapping[str, Mapping[str, TrueSpeed]] = field(default_factory=dict)
+    """By definition and instance type, where trainings are not as fast everywhere."""
     _outage_time: Callable[[datetime, datetime], timedelta] = lambda _since, _until: timedelta(0)
     outcomes: Counter[str] = field(default_factory=Counter)
     """How many jobs kept their deadline, were excused, and by what."""
@@ -145,7 +152,7 @@ class Deadlines:
         deadline = job.accepted_at + (job.definition.deadline or _NONE)
         slack = self._slack(job, deadline)
         owner = _Owner("messages and functions")
-        self._watched[job.job_id] = _Watched(deadline, slack, slack > _NONE, owner, slack, now)
+        self._watched[job.job_id] = _Watched(deadline, slack, self._has_slack(job, deadline, slack), owner, slack, now)
         self._clock.call_later(_MINUTE, lambda: self._tick(job.job_id))
         self._clock.call_later(max((deadline - now).total_seconds(), 0.0), lambda: self._reach(job.job_id))
 
@@ -160,9 +167,10 @@ class Deadlines:
         if job.state.is_final:
             return
         self._look(job_id)
-        is_at_work = any(each.job_id == job_id for each in self._trainings.running.values())
-        start = _NONE if is_at_work else _SHORTEST_START
-        self._watched[job_id].left_at_deadline = self._work_left(job) + start
+        speeds = [each.speed for each in self._trainings.running.values() if each.job_id == job_id]
+        start = _NONE if speeds else _SHORTEST_START
+        speed = max(speeds, default=self._on_demand.speed(job.definition))
+        self._watched[job_id].left_at_deadline = self._work_left(job) / speed + start
 
     def _look(self, job_id: str) -> None:
         job = self._invariants.jobs[job_id]
@@ -182,8 +190,17 @@ class Deadlines:
         is_hidden = any(map(self._is_hidden, self._invariants.tasks[job_id]))
         watched.owner = _Owner("a hidden task") if is_hidden else self._owner(job, watched, now)
 
-    def _slack(self, job: Job, deadline: datetime) -> timedelta:
-        return deadline - self._clock.now() - self._padded(job) - self._start(job.job_id) - ON_DEMAND_RESERVE
+    def _slack(self, job: Job, deadline: datetime, speed: float | None = None) -> timedelta:
+        """Return the slack, with all work at this speed, or at the best true one of what is sold on demand."""
+        work = self._padded(job) / (speed or self._on_demand.speed(job.definition))
+        return deadline - self._clock.now() - work - self._start(job.job_id) - ON_DEMAND_RESERVE
+
+    def _has_slack(self, job: Job, deadline: datetime, slack: timedelta) -> bool:
+        """Return whether a job has slack by the speed that it has at least, when it is accepted."""
+        if job.definition.name not in self._speeds:
+            return slack > _NONE
+        least = self._on_demand.least_speed(job.definition) * _LEARNED_MARGIN
+        return self._slack(job, deadline, least) > _NONE
 
     def _padded(self, job: Job) -> timedelta:
         """Return the work left if the estimate is too low by the whole padding, as the policy has to expect."""
@@ -283,7 +300,18 @@ class Deadlines:
             return _Owner("messages and functions")
         placement = attempt.placement
         start = placement.machine_id or f"{attempt.number}/{placement.number}"
+        if self._is_too_slow(job, watched, now, start):
+            return _Owner("took a machine that is too slow", is_own=True)
         return self._owner_of_start(job, watched, now, placement.offering.purchase, start)
+
+    def _is_too_slow(self, job: Job, watched: _Watched, now: datetime, start: str) -> bool:
+        """Return whether the machine, when it was chosen, was too slow for the deadline, and another one was not."""
+        name = job.current_attempt.placement.offering.instance_type
+        if start not in watched.slow and job.definition.name in self._speeds:
+            true = self._speeds[job.definition.name][name].true
+            is_late = watched.deadline - now < self._work_left(job) / true
+            watched.slow[start] = is_late and watched.slack > _NONE
+        return watched.slow.get(start, False)
 
     def _owner_of_start(
         self, job: Job, watched: _Watched, now: datetime, purchase: PurchaseOption | None, start: str

@@ -17,12 +17,20 @@ _CLOCK_SKEW = timedelta(seconds=7)
 Check = Callable[[str, bool, str], None]
 
 
-def check_market_wait(
-    check: Check, job: Job, recipes: Mapping[str, Recipe], objects: ObjectStore, now: datetime, *, is_sold: bool
+def check_market_wait(  # noqa: PLR0913 - all that the wait depends on
+    check: Check,
+    job: Job,
+    recipes: Mapping[str, Recipe],
+    objects: ObjectStore,
+    now: datetime,
+    *,
+    is_sold: bool,
+    speed: float,
 ) -> None:
     """Check that a job waits for its market only as long as an on-demand start after that still meets its deadline.
 
-    `is_sold`: the region sells an on-demand instance, at a price that is known, on which the job may run.
+    `is_sold`: the region sells an on-demand instance, at a price that is known, on which the job may run; `speed` is
+    how fast it is there at best.
     """
     waiting = job.waiting
     definition = job.definition
@@ -34,15 +42,22 @@ def check_market_wait(
     if definition.deadline is None or not is_sold or waiting.until is None:
         return
     saved = objects.newest.get(job.job_id) if definition.checkpoint_uri is not None else None
-    left = work_of(recipes[definition.name], saved.step if saved is not None else 0.0)
+    left = work_of(recipes[definition.name], saved.step if saved is not None else 0.0) / speed
     latest = job.accepted_at + definition.deadline - left - START_OVERHEAD
     is_kept = waiting.until <= max(latest, now) + _CLOCK_SKEW and now <= latest + _CLOCK_SKEW
     message = f"{job.job_id} waits until {waiting.until:%H:%M:%S}, and must start by {latest:%H:%M:%S}"
     check("a wait for the market leaves the time for on-demand", is_kept, message)
 
 
-def check_move(
-    check: Check, before: Job | None, job: Job, recipes: Mapping[str, Recipe], objects: ObjectStore, now: datetime
+def check_move(  # noqa: PLR0913 - all that the move depends on
+    check: Check,
+    before: Job | None,
+    job: Job,
+    recipes: Mapping[str, Recipe],
+    objects: ObjectStore,
+    now: datetime,
+    *,
+    speed: float,
 ) -> None:
     """Check that a task is moved only from on-demand, after it saved, and that a return still meets the deadline."""
     attempt = job.attempt
@@ -57,7 +72,7 @@ def check_move(
     check("no move without a saved checkpoint", has_saved, f"{job.job_id}: {saved}")
     if saved is None or job.definition.deadline is None:
         return
-    left = work_of(recipes[job.definition.name], saved.step)
+    left = work_of(recipes[job.definition.name], saved.step) / speed
     latest = job.accepted_at + job.definition.deadline - left - 2 * START_OVERHEAD
     message = f"{job.job_id} is moved at {now:%H:%M:%S}, and had to be by {latest:%H:%M:%S}"
     check("a move leaves the time for on-demand", now <= latest + _CLOCK_SKEW, message)

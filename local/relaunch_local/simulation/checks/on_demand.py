@@ -19,7 +19,7 @@ from relaunch_local.ecs.engine.pools import Place
 from relaunch_local.ecs.engine.settings import DEFAULT_IMAGE_ID
 from relaunch_local.simulation.aws.template import CLUSTER
 from relaunch_local.simulation.checks.constraints import find_violated
-from relaunch_local.simulation.scenario import Scenario
+from relaunch_local.simulation.scenario import Scenario, TrueSpeed
 
 KNOWN_AFTER = timedelta(minutes=10)
 """After this time a job knows that on-demand is back.
@@ -66,6 +66,24 @@ class OnDemand:
     def is_sold_to(self, definition: JobDefinition) -> bool:
         """Return whether any on-demand instance satisfies a definition, whether it has capacity or not."""
         return any(self._satisfies(each, definition) for each in self._offerings())
+
+    def speed(self, definition: JobDefinition) -> float:
+        """Return how fast its trainings are at best on what it may have on demand."""
+        return self._most([each.true for each in self._speeds(definition)])
+
+    def least_speed(self, definition: JobDefinition) -> float:
+        """Return how fast they are at least on the best of that, as published peaks say."""
+        return self._most([each.least for each in self._speeds(definition)])
+
+    @staticmethod
+    def _most(speeds: list[float]) -> float:
+        return max(speeds, default=1.0)
+
+    def _speeds(self, definition: JobDefinition) -> list[TrueSpeed]:
+        if definition.name not in self._scenario.speeds:
+            return []
+        kept = (each for each in self._offerings() if self._satisfies(each, definition))
+        return [self._scenario.speed(definition.name, each.instance_type.name) for each in kept]
 
     def may_be_had(self, job: Job, now: datetime) -> bool:
         """Return whether the job would get an on-demand instance, and could know it.

@@ -40,21 +40,25 @@ class _Run:
     unsaved: timedelta
 
 
-def check_progress(
+def check_progress(  # noqa: PLR0913, PLR0917 - all that says what progress was
     check: Check,
     job: Job,
     tasks: Mapping[str, Mapping[str, object]],
     recipe: Recipe,
+    slowest: float,
     objects: ObjectStore,
     facts: AccountFacts,
 ) -> None:
-    """Check a job that is over: it ended once its attempts gained nothing, and not before."""
+    """Check a job that is over: it ended once its attempts gained nothing, and not before.
+
+    `slowest` is the speed of its trainings where they are slowest.
+    """
     is_end = job.state is JobState.FAILED and "gained no step" in job.reason
     if job.definition.checkpoint_uri is None:
         check("only a job without progress ends for that", not is_end, f"{job.job_id} has no checkpoints")
         return
     runs = list(_runs(job, tasks, objects, facts))
-    to_save = timedelta(seconds=(recipe.checkpoint_seconds or 0.0) + recipe.save_seconds)
+    to_save = timedelta(seconds=(recipe.checkpoint_seconds or 0.0) / slowest + recipe.save_seconds)
     seemed = max((run.unsaved for run in runs if run.has_gained), default=timedelta(0))
     longest = max(_UNKNOWN, to_save, seemed) + 2 * CLOCK_SKEW
     in_vain = _most_in_a_row(runs, lambda run: run.is_certain and run.seconds > longest)

@@ -61,4 +61,6 @@ class StallChecks:
         if training is None or training.resumed_at is None or training.recipe.checkpoint_seconds is None:
             return False
         gains = training.stalls_at is None or training.done_at(now) < training.stalls_at
-        return gains and now - training.resumed_at < timedelta(seconds=training.recipe.checkpoint_seconds)
+        return gains and now - training.resumed_at < timedelta(
+            seconds=training.recipe.checkpoint_seconds / training.speed
+        )

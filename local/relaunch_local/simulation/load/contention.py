@@ -21,6 +21,7 @@ T = TypeVar("T")
 HELD_SECONDS = 0.01
 COUNTERS = "counters of machines"
 STACK = "slots of the stack"
+BUDGET = "budget of the stack"
 # As in adapters.aws.dynamodb.table.
 _ATTEMPTS = 6
 _FIRST_PAUSE_SECONDS = 0.02
@@ -63,7 +64,7 @@ class Contention:
         until = now + timedelta(seconds=HELD_SECONDS)
         for item in items:
             self._free_at[item] = until
-            if item in (COUNTERS, STACK):
+            if item in (COUNTERS, STACK, BUDGET):
                 self._count(item, int(now.timestamp()))
         return answer
 
@@ -129,6 +130,7 @@ def _items_of(decision: Decision) -> Iterator[str]:
     if decision.take_slot_limits is not None or decision.release_slot:
         yield STACK
         yield f"slots {decision.job.definition.name}"
+    yield from {BUDGET if each.scope == "stack" else f"budget {each.scope}": None for each in decision.budgets}
     yield from _items_of_machines(decision.machines)
 
 
@@ -140,4 +142,4 @@ def _items_of_machines(decisions: Collection[MachineDecision]) -> Iterator[str]:
 
 
 def _kind(item: str) -> str:
-    return item if item in (COUNTERS, STACK) else item.partition(" ")[0]
+    return item if item in (COUNTERS, STACK, BUDGET) else item.partition(" ")[0]

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from relaunch.core.jobs.budgets import Budget
 from relaunch_local.ecs import Event, Timing
 from relaunch_local.simulation.aws.delayed_ecs import TASK_STATE_CHANGE
 from relaunch_local.simulation.faults.rare import RareFaults
@@ -124,6 +125,7 @@ class LoadResult:
             "is_warm": self.options.is_warm,
             "is_own": self.options.is_own,
             "max_machines": self.options.max_machines,
+            "budget_usd": self.options.budget_usd,
             "limits": [
                 {"name": each.name, "documented": each.documented, "source": each.source, "least_s": each.least_seconds}
                 for each in self.limits
@@ -197,6 +199,7 @@ class LoadRun:
         self.floor_seconds = tightest(self.limits).least_seconds
         scenario = LoadScenario.of(options, self.load.work_seconds or self._work_seconds())
         self.account = LoadAccount(options.seed, scenario)
+        self._set_budgets()
         self.events = LoadEvents(self.account)
         Schedule(self.account)
         self.began_at = self.account.clock.now() + timedelta(seconds=EVENTS_AT_SECONDS)
@@ -204,6 +207,13 @@ class LoadRun:
         """When the first task of each job was RUNNING."""
         self.made_until_running: Counter[str] = Counter()
         self.account.simulator.subscribe(self._observe)
+
+    def _set_budgets(self) -> None:
+        if not self.options.budget_usd:
+            return
+        names = (each.name for each in self.account.scenario.definitions)
+        for scope in ("stack", *(f"definition/{name}" for name in names)):
+            self.account.stores.budgets.set_budget(Budget(scope), self.options.budget_usd, None, {})
 
     def _work_seconds(self) -> float:
         return max(_WORK_MARGIN * self.floor_seconds, WORK_LEAST_SECONDS)
@@ -296,6 +306,7 @@ def main(words: Sequence[str] | None = None) -> int:
         seed=arguments.seed,
         is_own=arguments.fleet,
         max_machines=arguments.max_machines,
+        budget_usd=arguments.budgets,
     )
     result = run_load(options, lambda text: print(text, file=sys.stderr, flush=True))
     print(json.dumps(result.to_json(), indent=2) if arguments.json else describe(result))
@@ -310,6 +321,7 @@ def _parse_arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--warm", action="store_true", help="machines for all jobs are there; else there is none")
     parser.add_argument("--fleet", action="store_true", help="on machines of our own, not on a capacity provider's")
     parser.add_argument("--max-machines", type=int, default=0, help="MaxMachines, with --fleet; 0: any number")
+    parser.add_argument("--budgets", type=float, default=0.0, metavar="USD", help="of the stack and each definition")
     parser.add_argument("--provisioning-quota", type=int, default=PROVISIONING_QUOTA, help="as Service Quotas has it")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="print one JSON document")

@@ -14,6 +14,7 @@ from relaunch.core.machines.charges import DayCost
 MONTH = "2026-03"
 RESNET = CostKey("resnet", "acme/vision", "github", "g5.xlarge", "spot")
 BERT = CostKey("bert", "", "arn:aws:iam::111122223333:user/ada", "", "")
+ADA = "caller/arn:aws:iam::111122223333:user/ada"
 
 
 @pytest.fixture
@@ -63,8 +64,8 @@ def test_a_new_budget_knows_what_was_spent_before(relaunch, session, scope, of_m
     result = relaunch("budgets", "set", scope, "--monthly", "100", "--total", "1000.50")
 
     assert rows(result) == [
-        [scope, MONTH, "$100.00", f"${of_month:.2f}", f"${100 - of_month:.2f}", f"{of_month:.0f}%"],
-        [scope, "in", "all", "$1,000.50", f"${in_all:.2f}", f"${1000.5 - in_all:.2f}", "1%"],
+        [scope, MONTH, "$100.00", f"${of_month:.2f}", "$0.00", f"${100 - of_month:.2f}", f"{of_month:.0f}%"],
+        [scope, "in", "all", "$1,000.50", f"${in_all:.2f}", "$0.00", f"${1000.5 - in_all:.2f}", "1%"],
     ]
     (budget,) = session.deps.budgets.load_budgets()
     assert (budget.scope, budget.reserved_in[MONTH], budget.reserved_usd) == (scope, of_month, in_all)
@@ -80,8 +81,8 @@ def test_the_list_and_its_json_have_the_budgets_with_a_limit(relaunch, session):
     relaunch("budgets", "remove", "caller/github", "--yes")
 
     assert rows(relaunch("budgets")) == [
-        ["definition/resnet", "in", "all", "$0.00", "$7.00", "-$7.00", "-"],
-        ["stack", MONTH, "$8.00", "$11.00", "-$3.00", "138%"],
+        ["definition/resnet", "in", "all", "$0.00", "$7.00", "$0.00", "-$7.00", "-"],
+        ["stack", MONTH, "$8.00", "$11.00", "$0.00", "-$3.00", "138%"],
     ]
     assert relaunch("budgets", "--json").document == {
         "month": MONTH,
@@ -89,11 +90,17 @@ def test_the_list_and_its_json_have_the_budgets_with_a_limit(relaunch, session):
             {
                 "scope": "definition/resnet",
                 "monthly": None,
-                "total": {"limit_usd": 0.0, "reserved_usd": 7.0, "left_usd": -7.0, "percent": None},
+                "total": {"limit_usd": 0.0, "reserved_usd": 7.0, "spent_usd": 7.0, "left_usd": -7.0, "percent": None},
             },
             {
                 "scope": "stack",
-                "monthly": {"limit_usd": 8.0, "reserved_usd": 11.0, "left_usd": -3.0, "percent": 137.5},
+                "monthly": {
+                    "limit_usd": 8.0,
+                    "reserved_usd": 11.0,
+                    "spent_usd": 11.0,
+                    "left_usd": -3.0,
+                    "percent": 137.5,
+                },
                 "total": None,
             },
         ],
@@ -101,11 +108,25 @@ def test_the_list_and_its_json_have_the_budgets_with_a_limit(relaunch, session):
     assert relaunch("budgets", columns=30).stdout.splitlines()[0].split() == ["BUDGET", "PERIOD", "LIMIT", "LEFT"]
 
 
+@pytest.mark.usefixtures("_paid")
+def test_the_costs_of_what_is_over_and_the_leases_of_what_runs_are_columns_of_their_own(relaunch, session):
+    relaunch("budgets", "set", "stack", "--monthly", "100", "--total", "200")
+    use(session, "stack", 5.0)
+    use(session, ADA, 2.0)
+    relaunch("budgets", "set", ADA, "--monthly", "10")
+
+    assert rows(relaunch("budgets")) == [
+        [ADA, MONTH, "$10.00", "$2.00", "$0.00", "$8.00", "20%"],
+        ["stack", MONTH, "$100.00", "$11.00", "$5.00", "$84.00", "16%"],
+        ["stack", "in", "all", "$200.00", "$15.00", "$5.00", "$180.00", "10%"],
+    ], "what an earlier release did not count is no more than what is used"
+
+
 def test_a_limit_that_is_not_given_stays_and_none_takes_it_away(relaunch, session):
     relaunch("budgets", "set", "stack", "--monthly", "50", "--total", "200")
     use(session, "stack", 60.0)
     lowered = relaunch("budgets", "set", "stack", "--total", "100")
-    assert rows(lowered)[0][2:4] == ["$50.00", "$60.00"]
+    assert rows(lowered)[0][2:4] == ["$50.00", "$0.00"]
     assert "jobs that wait" not in lowered.stderr
 
     document = relaunch("budgets", "set", "stack", "--monthly", "none", "--json").document
@@ -115,7 +136,7 @@ def test_a_limit_that_is_not_given_stays_and_none_takes_it_away(relaunch, sessio
     use(session, "stack", 1.0)
     pay(session)
     result = relaunch("budgets", "set", "stack", "--total", "70")
-    assert rows(result) == [["stack", "in", "all", "$70.00", "$61.00", "$9.00", "87%"]]
+    assert rows(result) == [["stack", "in", "all", "$70.00", "$15.00", "$46.00", "$9.00", "87%"]]
     assert session.deps.budgets.load_budgets()[0].reserved_in == {MONTH: 61.0}
     assert result.stderr == ""
 

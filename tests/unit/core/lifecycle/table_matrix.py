@@ -294,8 +294,8 @@ unreadable       W  W  .  W  W  W  W  W  W    .  .  .    .  .  .  .  .  .    .  
 not-granted      W  W  .  W  W  W  W  W  W    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 slot-denied      W  W  .  W  W  W  W  W  W    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 budget-denied    W  W  .  W  W  W  W  .  W    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
-budget-there     .  .  .  .  .  .  .  .  .    .  .  .    R  R  R  R  R  R    .  .  .  .  .    .  .  .  .
-budget-used-up   .  .  .  .  .  .  .  .  .    .  .  .    S  S  S  S  S  S    .  .  .  .  .    .  .  .  .
+budget-there     .  .  .  .  .  .  .  W  .    .  .  L    R  R  R  R  R  R    S  S  .  S  S    .  .  .  .
+budget-used-up   .  .  .  .  .  .  .  W  .    .  .  S    S  S  S  S  S  S    S  S  .  S  S    .  .  .  .
 repeated         .  .  .  .  .  .  .  .  .    L  L  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 repeated-late    .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 placed           W  .  W  W  W  W  W  W  W    L  S  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .

@@ -12,7 +12,7 @@ from relaunch.core.jobs.cost import CostEntry, cost_key, cost_so_far, machine_co
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import CostBasis, MachineCost, OpenCharge
-from relaunch.core.lifecycle.events import JobEvent, MachineCharged, OfferingChosen
+from relaunch.core.lifecycle.events import JobEvent, MachineAwaited, MachineCharged, MachineLost, OfferingChosen
 from relaunch.core.lifecycle.table import decide
 from relaunch.core.machines.charges import Charge, DayCost, first_holdings
 from relaunch.core.machines.machine import Machine, MachineState
@@ -189,3 +189,31 @@ def test_one_decision_of_two_has_the_costs_of_both():
     days = (DayCost(DAY, 1.0, 1.0, 1.0),)
     second = decide(first.job, MachineCharged(Charge("m-9", 1.0), days, TYPE), NOW, StackLimits())
     assert first.followed_by(second).costs == (*first.costs, *second.costs)
+
+
+def test_a_machine_that_is_awaited_costs_from_its_launch_on():
+    waits = SITUATIONS["wm"]
+    starting = its_machine(waits, state=MachineState.STARTING)
+
+    awaited = after(waits, MachineAwaited("i-1 is starting", (starting,)))
+
+    assert cost_so_far(awaited, NOW)[0] == pytest.approx(1.5)
+    assert cost_so_far(awaited, NOW + HOUR)[0] == pytest.approx(3.0)
+    # What EC2 has not launched costs nothing.
+    assert after(waits, MachineAwaited("EC2 is asked", (replace(starting, paid_since=None),))).charges == waits.charges
+    assert after(waits, MachineAwaited("EC2 is asked")).charges == waits.charges
+
+
+def test_a_machine_that_never_became_ready_costs_until_it_is_charged():
+    waits = SITUATIONS["wm"]
+    ended = its_machine(waits, state=MachineState.ENDING)
+
+    lost = after(waits, MachineLost("m-1", None, "it did not become ready", (ended,)))
+    charged = after(lost, MachineCharged(Charge("m-1", 1.75)), HOUR)
+
+    assert cost_so_far(lost, NOW + HOUR)[0] == pytest.approx(1.5)
+    assert (cost_so_far(charged, NOW + HOUR)[0], charged.charges.open) == (1.75, ())
+    # The charge may come before the job hears of the loss.
+    first = after(waits, MachineCharged(Charge("m-1", 1.75)))
+    gone = replace(ended, state=MachineState.GONE)
+    assert after(first, MachineLost("m-1", None, "it is gone", (gone,))).charges.open == ()

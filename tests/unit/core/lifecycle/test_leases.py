@@ -9,9 +9,10 @@ from fakes.builders import NOW, make_offering
 from fakes.machines import claim, machine
 from relaunch.core.jobs.attempt import IntentKind, PlacementState
 from relaunch.core.jobs.budgets import Budget, BudgetChange
+from relaunch.core.jobs.effects import ReleaseMachine
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.jobs.state import JobState, Reserved
+from relaunch.core.jobs.state import JobState, OpenCharge, Reserved, WaitReason
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.events import BudgetDenied, BudgetsRead, JobEvent, MachineCharged, OfferingChosen
 from relaunch.core.lifecycle.leases import is_lease_due, price_of
@@ -91,7 +92,7 @@ def test_a_lease_is_due_when_half_of_it_is_left(minutes: int, is_due: bool) -> N
 
     assert is_lease_due(running(), (STACK,), now) is is_due
     assert not is_lease_due(replace(running(), cancel_requested="enough"), (STACK,), now)
-    assert not is_lease_due(replace(running(), state=JobState.STOPPING), (STACK,), now)
+    assert is_lease_due(replace(running(), state=JobState.STOPPING), (STACK,), now) is is_due, "it pays while it saves"
 
 
 def test_a_lease_is_renewed_for_an_hour_from_now() -> None:
@@ -135,3 +136,52 @@ def test_after_that_it_is_launched_again_which_waits_for_the_budget() -> None:
     assert stopped.job.current_attempt.placement.state is PlacementState.CLOSED
     assert (waiting.job.waiting.reason.value, waiting.job.has_slot, waiting.release_slot) == ("budget", False, True)  # type: ignore[union-attr]
     assert waiting.job.wake_at == NOW + HOUR + timedelta(minutes=10)
+
+
+def paying(situation: str) -> Job:
+    """Return a job that pays 0.4 USD an hour for its machine, and has reserved an hour of that."""
+    charge = OpenCharge("m-1", NOW, 0.0, 0.0, 0.4, 0.4, 0.4)
+    job = SITUATIONS[situation]
+    attempt = job.attempt
+    on_it = None if attempt is None else replace(attempt, placement=replace(attempt.placement, machine_id="m-1"))
+    charges = replace(job.charges, open=(charge,))
+    return replace(job, reserved=Reserved({"stack": 0.4}, MONTH), charges=charges, attempt=on_it)
+
+
+@pytest.mark.parametrize("situation", ["wm", "pl", "sn"])
+def test_a_job_that_waits_for_its_machine_starts_or_stops_renews_its_lease(situation: str) -> None:
+    job = paying(situation)
+
+    assert not is_lease_due(job, (STACK,), NOW + timedelta(minutes=29))
+    assert is_lease_due(job, (STACK,), NOW + timedelta(minutes=31))
+    renewed = decided(job, BudgetsRead((STACK,)), after=HOUR / 2)
+    assert renewed.job.state is job.state
+    assert renewed.job.reserved.usd["stack"] > 0.4
+
+
+def test_without_room_a_start_is_stopped_and_what_saves_is_left_alone() -> None:
+    full = BudgetsRead((replace(STACK, monthly_usd=0.4, reserved_in={MONTH: 0.4}),))
+
+    started, saving = (decided(paying(each), full, after=timedelta(minutes=50)) for each in ("pl", "sn"))
+
+    assert started.job.state is JobState.STOPPING
+    assert started.job.current_attempt.intent is not None
+    assert started.job.current_attempt.intent.kind is IntentKind.BUDGET
+    assert (saving.job.state, saving.budgets, saving.job.current_attempt.intent) == (JobState.STOPPING, (), None)
+    # A launch that is not answered yet has nothing to stop.
+    assert decided(paying("fz"), full, after=timedelta(minutes=50)).is_ignored
+
+
+def test_without_room_a_machine_that_is_not_ready_is_given_back() -> None:
+    full = BudgetsRead((replace(STACK, monthly_usd=0.4, reserved_in={MONTH: 0.4}),))
+
+    early = decided(paying("wm"), full, after=timedelta(minutes=44)).job
+    late = decided(paying("wm"), full, after=timedelta(minutes=50))
+
+    assert early.machine_id == "m-1"
+    assert (late.job.state, late.job.machine_id, late.release_slot) == (JobState.WAITING, "", True)
+    assert late.job.waiting is not None
+    assert late.job.waiting.reason is WaitReason.BUDGET
+    assert any(isinstance(each, ReleaseMachine) for each in late.job.pending)
+    # What it has cost stays reserved until it is charged.
+    assert late.job.reserved.usd["stack"] == pytest.approx(0.4 * 50 / 60)

@@ -29,8 +29,9 @@ not-granted     | wm                | 60   | waiting for refused: iam:PassRole
 slot-denied|w0 wr wc wb wk wm wl|900|waiting for slot: definition resnet has no free slot of its 5 (max_running_jobs)
 slot-denied     | ws                | 900  |
 budget-denied   | w0 wr ws wc wb wk wl | 600  | waiting for budget: the budget of stack has no room
-budget-there    | ru ro rh rn rd rm | 0    |
-budget-used-up  | ru ro rh rn rd rm | 180  | budget used up: the budget of stack for 2026-03 is $0.00, …
+budget-there    | wm pl ru ro rh rn rd rm si sn so sp | 0 |
+budget-used-up  | wm si sn so sp    | 0    |
+budget-used-up  | pl ru ro rh rn rd rm | 180  | budget used up: the budget of stack for 2026-03 is $0.00, …
 repeated        | fz fx             | 300  |
 placed          | w0 wi ws wc wb wk wm wl | 0    | orphaned task: TASK
 placed          | fz                | 900  | task placed: TASK

@@ -9,7 +9,7 @@ from fakes.builders import NOW
 from relaunch.core.definitions.accelerator import Accelerators, Isolation, MeasuredOn, PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.instance_types import InstanceType
-from relaunch.core.selection.expected_cost import MOST_RISKED, cost_range_of, derive_work
+from relaunch.core.selection.expected_cost import LEAST_RISKED, cost_range_of, derive_work
 from relaunch.core.selection.notices import find_notices
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.core.selection.requirements import derive_requirements
@@ -245,7 +245,7 @@ def test_steps_alone_are_enough_once_a_job_has_shown_how_fast_they_are() -> None
     assert not [each for each in notices if "counts from the first checkpoint" in each]
 
 
-def test_once_jobs_have_shown_a_speed_what_is_likely_cheaper_is_tried_if_little_is_risked() -> None:
+def test_what_is_likely_cheaper_is_tried_if_little_is_risked() -> None:
     rates = {Accelerators("A10G"): shown(1.0)}
 
     def chosen(usd_per_hour: float, definition: JobDefinition = STEPS, **more: Mapping[Accelerators, LearnedRate]):
@@ -255,13 +255,24 @@ def test_once_jobs_have_shown_a_speed_what_is_likely_cheaper_is_tried_if_little_
         return selection.chosen.instance_type.accelerator_model
 
     # A T4 is 0.12 to 0.93 times as fast, an A10G costs 0.40.
-    assert chosen(0.08) == "A10G", "before anything was learned even the slow end has to pay"
-    assert chosen(0.08, rates=rates) == "T4"
+    assert LEAST_RISKED == 2
+    assert chosen(0.08) == "T4", "at the slow end it costs less than twice as much"
+    assert chosen(0.11) == "A10G", "at the slow end it costs more than that"
     assert chosen(0.20, rates=rates) == "A10G", "in the middle it costs more"
-    assert MOST_RISKED == 2
     wide = {Accelerators("A10G"): shown(1.0, width=0.01)}
     assert chosen(0.08, rates=wide | {Accelerators("T4"): shown(0.16)}) == "A10G", "it was tried, and is slower"
     assert chosen(0.08, rates=wide | {Accelerators("T4"): shown(0.4)}) == "T4"
+
+
+@pytest.mark.parametrize(("jobs", "is_tried"), [(0, False), (1, False), (2, True), (9, True)])
+def test_a_try_may_risk_more_the_more_jobs_have_run(jobs: int, *, is_tried: bool) -> None:
+    rates = {Accelerators("A10G"): shown(1.0, width=0.0, jobs=jobs)} if jobs else {}
+    # At the slow end it costs 2.6 times as much as an A10G, in the middle nine tenths.
+    t4 = replace(CHEAP_T4, price_usd_per_hour=0.12)
+
+    chosen = selected(STEPS, SPOT_A10G, t4, peaks=PEAKS, rates=rates).chosen
+
+    assert chosen == (t4 if is_tried else SPOT_A10G)
 
 
 def test_where_the_slow_end_would_cost_too_much_nothing_is_tried() -> None:

@@ -67,6 +67,10 @@ class JobChange:
     """The step of the checkpoint from which the attempt resumed."""
     cost_usd: float = 0.0
     cost_basis: CostBasis = CostBasis.PRICE
+    instance_usd_per_hour: float | None = None
+    """Its part of the machines of our own that it had then; None without one, and of an earlier release."""
+    beside_usd_per_hour: float | None = None
+    """The same of their volumes and addresses."""
     noted: NotedProgress | None = None
     """How far the training was at the last look."""
     at_risk_seconds: float | None = None

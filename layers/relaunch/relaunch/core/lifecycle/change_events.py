@@ -88,6 +88,10 @@ class EventCost:
     usd: float
     basis: CostBasis
     """`price`; `limit`: in part an upper limit; `unknown`: in part nothing, as there is no price."""
+    instance_usd_per_hour: float | None = None
+    """What the instances of its own machines cost it per hour, each by its part; absent while it has none."""
+    volume_and_address_usd_per_hour: float | None = None
+    """What their volumes and public addresses cost it per hour; absent while it has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +158,12 @@ def event_of(job: Job, change: JobChange) -> JobStateChange:
         machine=_machine(change),
         progress=_progress(job, change),
         work_at_risk_seconds=change.at_risk_seconds,
-        cost=EventCost(usd=change.cost_usd, basis=change.cost_basis),
+        cost=EventCost(
+            usd=change.cost_usd,
+            basis=change.cost_basis,
+            instance_usd_per_hour=change.instance_usd_per_hour,
+            volume_and_address_usd_per_hour=change.beside_usd_per_hour,
+        ),
         notices={each.receiver: each.kinds for each in definition.notices} or None,
         checkpoints=job_checkpoint_uri(job) if definition.checkpoint_uri is not None else None,
         time=change.at,

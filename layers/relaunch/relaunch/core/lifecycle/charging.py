@@ -9,9 +9,9 @@ from relaunch.core.jobs.job import Job, claimed_machines
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import CostBasis, OpenCharge
 from relaunch.core.lifecycle.decision import Decision
-from relaunch.core.lifecycle.events import MachineCharged, OfferingChosen
+from relaunch.core.lifecycle.events import MachineAwaited, MachineCharged, MachineLost, OfferingChosen
 from relaunch.core.machines.charges import Charge, DayCost, charges_of, rate_of
-from relaunch.core.machines.machine import Machine
+from relaunch.core.machines.machine import Machine, MachineState
 
 
 def add_charge(job: Job, event: MachineCharged, _now: datetime, _limits: StackLimits) -> Decision:
@@ -59,8 +59,8 @@ def with_open_charges(_before: Job, event: object, decision: Decision, now: date
     """Return the decision, whose job knows what those machines cost until now that it has, and those that it left."""
     job = decision.job
     charges = job.charges
-    if isinstance(event, OfferingChosen) and event.machine is not None and not decision.is_ignored:
-        for machine in (event.machine, *event.followers):
+    if not decision.is_ignored:
+        for machine in _machines_of(event):
             charges = _opened(job, charges, machine, now)
     claimed = claimed_machines(job)
     left = tuple(
@@ -83,10 +83,18 @@ def with_costs(before: Job, _event: object, decision: Decision, _now: datetime) 
     return replace(decision, costs=(*decision.costs, task_costs(before, attempt, ran)))
 
 
+def _machines_of(event: object) -> tuple[Machine, ...]:
+    """Return the machines that an event shows, which the job has, or had until then."""
+    if isinstance(event, OfferingChosen):
+        return (event.machine, *event.followers) if event.machine is not None else ()
+    return event.machines if isinstance(event, MachineAwaited | MachineLost) else ()
+
+
 def _opened(job: Job, charges: Charges, machine: Machine, now: datetime) -> Charges:
-    """Return the charges with that of a machine on which the job is placed, at its price and the share of the job."""
+    """Return the charges with that of a machine that the job has, or had, at its price and the share of the job."""
     rate = rate_of(machine, job.job_id)
-    if rate is None:
+    is_over = machine.state is MachineState.GONE and charges.has_charged(machine.machine_id)
+    if rate is None or is_over:
         return charges
     so_far = charges_of(machine, (), now).get(job.job_id, Charge(machine.machine_id, 0.0))
     opened = OpenCharge(

@@ -124,21 +124,27 @@ class MachineClaimed:
 
 @dataclass(frozen=True, slots=True)
 class MachineAwaited:
-    """The machine that the job claims is not ready yet; `detail` says how far it is."""
+    """The machine that the job claims, or one of several, is not ready yet; `detail` says how far it is.
+
+    `machines` are what they are then: the job pays for each from its launch on.
+    """
 
     detail: str
+    machines: tuple[Machine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class MachineLost:
     """The machine that the job claims will not be ready.
 
-    `refusal` is set if EC2 refused the request; else there was an instance, or may have been.
+    `refusal` is set if EC2 refused the request; else there was an instance, or may have been. `machines` are what those
+    of the job are then, if that is known: what they have cost stays with the job until it is charged.
     """
 
     machine_id: str
     refusal: Consequence | None
     reason: str
+    machines: tuple[Machine, ...] = ()
     offerings: tuple[OfferingKey, ...] = ()
     """Those that the job alone avoids for some minutes: EC2 did not have as many at once as it needs."""
 

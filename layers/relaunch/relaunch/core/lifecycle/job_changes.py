@@ -55,6 +55,9 @@ def _change(before: Job | None, job: Job, changed: tuple[ChangedPart, ...], reas
     usd, basis = cost_so_far(job, now)
     attempt = job.attempt
     at_risk = None if attempt is None else work_at_risk(job, now)
+    open_charges = [each for each in job.charges.open if each.until is None]
+    instance = sum(each.usage_usd_per_hour for each in open_charges)
+    beside = sum(each.usd_per_hour for each in open_charges) - instance
     return JobChange(
         sequence=job.outbox.sequence + 1,
         at=now,
@@ -69,6 +72,8 @@ def _change(before: Job | None, job: Job, changed: tuple[ChangedPart, ...], reas
         noted=job.noted,
         cost_usd=round(usd, 6),
         cost_basis=basis,
+        instance_usd_per_hour=round(instance, 6) if open_charges else None,
+        beside_usd_per_hour=round(beside, 6) if open_charges else None,
         at_risk_seconds=None if at_risk is None else round(at_risk.total_seconds(), 3),
     )
 

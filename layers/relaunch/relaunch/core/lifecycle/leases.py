@@ -2,16 +2,17 @@
 
 job
   ├─ is to be launched ──▶ reserves an hour of it with the claim of its machine; no room ──▶ waits for the budget
-  ├─ runs, and less than RENEWED_BEFORE is left of its lease
+  ├─ runs, starts, stops or waits for its machine, and less than RENEWED_BEFORE is left of its lease
   │    ├─ there is room ──▶ reserves an hour from now
-  │    └─ no room, and less than STOPPED_BEFORE is left ──▶ saves, stops, waits for the budget
+  │    └─ no room, and less than STOPPED_BEFORE is left ──▶ saves, stops, waits for the budget; a machine that
+  │         is not ready is given back
   └─ has no machine and no task any more ──▶ gives back what it did not need
 """
 
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.attempt import IntentKind, StopIntent
+from relaunch.core.jobs.attempt import IntentKind, PlacementState, StopIntent
 from relaunch.core.jobs.budgets import (
     RENEWED_BEFORE,
     STOPPED_BEFORE,
@@ -65,28 +66,31 @@ def price_of(machine: Machine, job_id: str) -> float:
 
 
 def is_lease_due(job: Job, budgets: tuple[Budget, ...], now: datetime) -> bool:
-    """Return whether the lease of a job is to be renewed: it runs, and little is left of what it reserved."""
-    is_running = job.state is JobState.RUNNING and not job.cancel_requested
-    return is_running and left_of_lease(job, budgets, now) < RENEWED_BEFORE
+    """Return whether the lease of a job is to be renewed: it has a machine, and little is left of what it reserved."""
+    is_wanted = not (job.state.is_final or job.cancel_requested)
+    return is_wanted and is_paying(job) and left_of_lease(job, budgets, now) < RENEWED_BEFORE
 
 
-def renew_lease(job: Job, event: BudgetsRead, now: datetime, _limits: StackLimits) -> Decision:
-    """Reserve another hour; without room for it stop the task in time to save."""
+def renew_lease(job: Job, event: BudgetsRead, now: datetime, limits: StackLimits) -> Decision:
+    """Reserve another hour; without room for it stop the task in time to save, or give the next machine back."""
     per_hour = usd_per_hour(job)
     reserved, changes = reserve(job, event.budgets, per_hour, now)
     exceeded = find_exceeded(event.budgets, changes)
     if exceeded is None:
         renewed = set_next_check(replace(job, reserved=reserved), job.wake_at or now, job.pending)
         return replace(renewed, budgets=changes)
-    if left_of_lease(job, event.budgets, now) >= STOPPED_BEFORE:
+    if job.state is JobState.STOPPING or left_of_lease(job, event.budgets, now) >= STOPPED_BEFORE:
         return set_next_check(job, job.wake_at or now, job.pending)
-    intent = StopIntent(IntentKind.BUDGET, now, describe_exceeded(exceeded, per_hour, now))
-    return stop_with_intent(job, intent, now, event="budget used up")
+    reason = describe_exceeded(exceeded, per_hour, now)
+    if job.state is JobState.WAITING:
+        return budget_denied(replace(job, machine_id=""), BudgetDenied(reason), now, limits)
+    return stop_with_intent(job, StopIntent(IntentKind.BUDGET, now, reason), now, event="budget used up")
 
 
-def is_wanted(job: Job, _event: BudgetsRead) -> bool:
-    """Return whether nobody cancelled the job."""
-    return not job.cancel_requested
+def may_renew(job: Job, _event: BudgetsRead) -> bool:
+    """Return whether nobody cancelled the job, whose task, if it has one, can be stopped, and which pays a machine."""
+    is_sent = job.state is not JobState.LAUNCHING or job.current_attempt.placement.state is PlacementState.PLACED
+    return is_sent and is_paying(job) and not job.cancel_requested
 
 
 def budget_denied(job: Job, event: BudgetDenied, now: datetime, _limits: StackLimits) -> Decision:

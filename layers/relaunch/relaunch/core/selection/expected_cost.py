@@ -10,9 +10,8 @@ Assumptions, each a constant or a field below, to be replaced by measurements:
 - After its last task an instance of a capacity provider is paid for another `IDLE_TAIL`; a machine of our own is
   terminated with it.
 - The time between an interruption and the next start costs nothing.
-- On accelerators that nobody measured the work takes as long as the slow end of its speed there says: they are chosen
-  where even that pays (core.selection.speeds). Once jobs of the definition have shown how fast they are, the middle
-  counts, of what they have shown and of what is compared with it: `order_cost_of`.
+- On accelerators that nobody measured the work takes as long as the middle of its speed there says, unless its slow end
+  (core.selection.speeds) costs so much that a try is not worth its risk: `order_cost_of`.
 
 The time paid for is `start + segments * (e^(rate * segment) - 1) * (1 / rate + start)` (Daly, "A higher order
 estimate of the optimum checkpoint interval for restart dumps", 2006), where a job without checkpoints is one segment.
@@ -72,8 +71,8 @@ class WorkAhead:
 
     `duration` is on the accelerators that `speed_of` compares with, of which the share `left` is still to be done, on
     all `nodes` together: an interruption of one of them interrupts it, and all of them are paid. The
-    defaults of `start_overhead`, `idle_tail` and `checkpoint_interval` are the assumptions of this module. `is_learned`
-    is whether jobs of the definition have shown how fast they are somewhere.
+    defaults of `start_overhead`, `idle_tail` and `checkpoint_interval` are the assumptions of this module. `jobs` is
+    by how many jobs of the definition speeds were learned.
     """
 
     duration: timedelta
@@ -84,7 +83,7 @@ class WorkAhead:
     idle_tail: timedelta = IDLE_TAIL
     checkpoint_interval: timedelta = CHECKPOINT_INTERVAL
     speed_of: SpeedOf = same_speed
-    is_learned: bool = False
+    jobs: int = 0
     left: float = 1.0
     nodes: int = 1
 
@@ -145,7 +144,7 @@ def derive_work(
     if definition.estimated_on is None and not learned:
         return work
     compared = speed_of(definition.estimated_on, required, peaks, learned)
-    return replace(work, speed_of=compared, is_learned=bool(learned))
+    return replace(work, speed_of=compared, jobs=sum(each.jobs for each in learned.values()))
 
 
 def _duration_and_rate(definition: JobDefinition, rates: Rates) -> tuple[timedelta | None, float | None]:
@@ -201,22 +200,24 @@ def cost_of(work: WorkAhead | None, end: Callable[[Speed], float] = _SLOW) -> Co
     return cost
 
 
-MOST_RISKED = 2.0
+LEAST_RISKED = 2.0
 """What nobody measured is tried where even the slow end of its speed costs at most so many times what is safe."""
 
 
 def order_cost_of(work: WorkAhead | None, offerings: Iterable[Offering]) -> CostOf:
     """Return a function from one of these offerings to the cost that it is ordered by; None where `cost_of` has none.
 
-    That is the one at the slow end of the speed. Once jobs of the definition have shown how fast they are, it is the
-    one in the middle, where the slow end costs no more than MOST_RISKED times the least at a slow end: one job tries
-    what is expected to cost less, and those after it know.
+    That is the one in the middle of the speed: one job tries what is expected to cost less, and those after it know.
+    Where the slow end costs more than LEAST_RISKED times the least at a slow end it is that one, which has to pay by
+    itself. Each job that has shown a speed allows a try to risk what one more job costs, as it is also for those that
+    are to come.
     """
     safe = cost_of(work)
-    if work is None or not work.is_learned:
+    if work is None or work.speed_of is same_speed:
         return safe
     likely = cost_of(work, _MIDDLE)
-    limit = MOST_RISKED * min((usd for each in offerings if (usd := safe(each)) is not None), default=math.inf)
+    least = min((usd for each in offerings if (usd := safe(each)) is not None), default=math.inf)
+    limit = max(LEAST_RISKED, 1.0 + work.jobs) * least
 
     def cost(offering: Offering) -> float | None:
         most = safe(offering)

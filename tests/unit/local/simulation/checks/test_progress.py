@@ -47,7 +47,7 @@ class World:
             if not holds:
                 failed.add(name)
 
-        check_progress(check, job, self.tasks, RECIPE, self.objects, self.facts)
+        check_progress(check, job, self.tasks, RECIPE, 1.0, self.objects, self.facts)
         return failed
 
 
