@@ -80,13 +80,12 @@ from relaunch_local.simulation.checks.useless_machines import UselessMachines
 from relaunch_local.simulation.checks.wait_reasons import WaitReasons
 from relaunch_local.simulation.cluster import ModelSts, make_cluster, make_targets
 from relaunch_local.simulation.drawn_scenario import draw_scenario
-from relaunch_local.simulation.gang_scenario import with_gang
 from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE
 from relaunch_local.simulation.notices.parts import Notices
 from relaunch_local.simulation.offerings import own_and_provided
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.saves import CheckedWrites
-from relaunch_local.simulation.scenario import Scenario, provision
+from relaunch_local.simulation.scenario import provision
 from relaunch_local.simulation.true_speeds import TrueSpeeds
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ class SimulatedAccount(CheckedWrites):
         self.chance = Chance(seed, self.clock.now, options.allowed)
         self.chance.is_calm = options.without_faults
         self.trace = Trace(self.clock, options.trace)
-        self.scenario = self._draw_scenario(options)
+        self.scenario = options.scenario or draw_scenario(self.chance, has_gangs=options.has_gangs)
         self.chance.intensity = self.scenario.intensity
         self.objects = ObjectStore()
         self.runtime = Runtime(self.clock, self.chance, self.trace.line, is_killed_at=options.is_killed_at)
@@ -143,10 +142,6 @@ class SimulatedAccount(CheckedWrites):
         )
         self._deploy()
         self._subscribe()
-
-    def _draw_scenario(self, options: Options) -> Scenario:
-        drawn = options.scenario or draw_scenario(self.chance)
-        return with_gang(self.chance, drawn) if options.has_gangs else drawn
 
     def _make_stores(self, options: Options) -> None:
         self.indexes = self.indexes_type(self.clock, self.chance)

@@ -30,6 +30,7 @@ from relaunch_local.simulation.company_scenario import (
     with_sidecars,
 )
 from relaunch_local.simulation.definition_scenario import is_constrained
+from relaunch_local.simulation.gang_scenario import with_gang
 from relaunch_local.simulation.gpu_share_scenario import with_gpu_shares
 from relaunch_local.simulation.group_scenario import with_groups
 from relaunch_local.simulation.instance_types import ON_DEMAND_USD_PER_HOUR
@@ -71,8 +72,13 @@ _LARGEST_PAGE = 100
 _NAMES = ("resnet", "whisper", "bert")
 
 
-def draw_scenario(chance: Chance) -> Scenario:
-    """Draw a scenario from the seed."""
+def draw_scenario(chance: Chance, *, has_gangs: bool = False) -> Scenario:
+    """Draw a scenario from the seed; with `has_gangs` the jobs of one definition have several nodes."""
+    drawn = _draw_scenario(chance)
+    return with_gang(chance, drawn) if has_gangs else drawn
+
+
+def _draw_scenario(chance: Chance) -> Scenario:
     dice = chance.stream("scenario")
     providers = _draw_providers(dice)
     definitions = []
