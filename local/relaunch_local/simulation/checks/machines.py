@@ -326,10 +326,9 @@ class MachineInvariants:
     def _check_count(self, machine_id: str) -> None:
         """Check that the limit holds of what EC2 has, which counts until it is terminated, however long that takes."""
         unknown = self.misled | self._revived
-        names = (
-            each.tags.get(MACHINE_TAG) for each in self.hosts.values() if each.state is not InstanceState.TERMINATED
-        )
-        count = sum(name not in unknown for name in names)
+        hosts = [each for each in self.hosts.values() if each.state is not InstanceState.TERMINATED]
+        names = ({each.tags.get(MACHINE_TAG, ""), machine_of(each, self.machines)} for each in hosts)
+        count = sum(unknown.isdisjoint(each) for each in names)
         most = self._limits.max_machines
         self._check("EC2 has no more machines than allowed", not most or count <= most, f"{machine_id}: {count}")
 

@@ -252,6 +252,8 @@ class Attempt:
     """Those that had not stopped when its tasks were last seen; empty for one of a single node."""
     lost_instances: tuple[str, ...] = ()
     """Those of its ranks that EC2 has ended; empty for one of a single node."""
+    last_host_ended_at: datetime | None = None
+    """When EC2 ended the last of these; None for one of a single node."""
 
     @property
     def task_id(self) -> str | None:

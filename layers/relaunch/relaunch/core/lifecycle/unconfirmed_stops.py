@@ -40,6 +40,7 @@ from relaunch.core.lifecycle.decision import (
     watch_closely,
 )
 from relaunch.core.lifecycle.events import TaskGivenUp, TimePassed
+from relaunch.core.lifecycle.gangs import has_gang
 from relaunch.core.lifecycle.restart_policy import out_of_time
 from relaunch.core.lifecycle.stopping import STOP_TIMEOUT, end_with_task, follow_stop, task_lost
 from relaunch.core.lifecycle.verdicts import VERDICT_WAIT, decide_held
@@ -80,12 +81,13 @@ _ENDS = {
 
 
 def is_host_gone(job: Job, event: TimePassed, now: datetime) -> bool:
-    """Return whether EC2 ended the host of the task so long ago that nobody will report the end of the task."""
+    """Return whether EC2 ended the hosts of the tasks so long ago that nobody will report the end of the tasks."""
     attempt = job.current_attempt
-    ended_at = attempt.host_ended_at
+    ended_at = attempt.last_host_ended_at or attempt.host_ended_at
     grace = HOST_END_GRACE if event.is_described else UNTOLD_HOST_END_GRACE
     ranks = attempt.placement.ranks
-    if any(ranks[each].instance_id not in attempt.lost_instances for each in attempt.live_ranks):
+    live = attempt.live_ranks or range(len(ranks))
+    if has_gang(attempt) and any(ranks[each].instance_id not in attempt.lost_instances for each in live):
         return False
     return ended_at is not None and now - ended_at >= grace
 
