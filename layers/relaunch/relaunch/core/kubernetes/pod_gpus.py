@@ -1,8 +1,13 @@
-"""The GPUs of a pod, as its manifest asks for them."""
+"""The GPUs of a pod, as its manifest asks for them.
+
+In every cluster whole ones are an extended resource, and found by a label of nodes; a target adds its rules.
+"""
 
 from collections.abc import Mapping
 from dataclasses import field
 
+from relaunch.core.definitions.accelerator import GpuRequirement
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.records import dataclass
 
 WHOLE_GPUS = "nvidia.com/gpu"
@@ -22,3 +27,9 @@ class PodGpus:
     node_selector: Mapping[str, str] = field(default_factory=dict)
     has_requests: bool = False
     notices: tuple[str, ...] = ()
+
+
+def ask_whole_gpus(gpu: GpuRequirement, workload: KubernetesWorkload, model_label: str) -> PodGpus:
+    """Return how a pod asks for whole GPUs; `model_label` is the label of nodes that has the model of their GPUs."""
+    selector = {model_label: workload.gpu_model} if workload.gpu_model else {}
+    return PodGpus({WHOLE_GPUS: gpu.count}, node_selector=selector)
