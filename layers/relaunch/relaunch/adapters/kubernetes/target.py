@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -24,10 +25,11 @@ from relaunch.adapters.kubernetes.manifest import manifest_builder
 from relaunch.adapters.kubernetes.observation import is_ending, is_stop_called, observe_node, observe_task
 from relaunch.adapters.kubernetes.own_ends import COMPLETED, KILLING, find_finished, lacks_end
 from relaunch.adapters.kubernetes.pod_refusals import FAILED_CREATE, report_refusal
-from relaunch.adapters.kubernetes.pod_warnings import find_warnings
+from relaunch.adapters.kubernetes.pod_warnings import PodWarnings
 from relaunch.adapters.kubernetes.queues import KNOWS_SUSPEND, QUEUE_PENDING, find_queue_words, is_held_back
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import AttemptKey
+from relaunch.core.kubernetes.node_labels import NodeLabels
 from relaunch.core.launches.launch import (
     LaunchOutcome,
     LaunchRequest,
@@ -72,6 +74,8 @@ class Cluster(Protocol):
 
     def list_nodes(self) -> Iterator[Sequence[Node]]: ...
 
+    def get_node(self, name: str) -> Node | None: ...
+
     def list_events(self, involved_object_uid: str = "", reason: str = "") -> Sequence[Event]: ...
 
 
@@ -83,10 +87,11 @@ class KubernetesTarget:
     instances finds none.
     """
 
-    def __init__(self, cluster: Cluster, stack: str, build_manifest: ManifestBuilder) -> None:
+    def __init__(self, cluster: Cluster, stack: str, build_manifest: ManifestBuilder, warnings: PodWarnings) -> None:
         self._cluster = cluster
         self._stack = stack
         self._build_manifest = build_manifest
+        self._warnings = warnings
 
     def identify(self) -> str:
         return self._cluster.identity
@@ -226,7 +231,7 @@ class KubernetesTarget:
         pods = [pod for page in self._cluster.list_pods(selector) for pod in page]
         pods_of = _by_task(pods)
         known = {job.metadata.name: job for job in jobs}
-        warned = find_warnings(pods, self._cluster)
+        warned = self._warnings.find(pods)
         without_pod = [job for name, job in known.items() if name not in pods_of]
         refused = self._find_refusals(without_pod)
         finished = self._find_finished(without_pod)
@@ -235,14 +240,15 @@ class KubernetesTarget:
             observe_task(
                 known.get(name),
                 pods_of.get(name, ()),
-                warned.get(name),
+                warned[name].at if name in warned else None,
                 refused.get(name),
                 has_finished=name in finished,
                 queue=queues.get(name, ""),
             )
             for name in dict.fromkeys((*known, *pods_of))
         )
-        return [replace(each, cluster=self.identify()) for each in observed]
+        words = {name: each.words for name, each in warned.items()}
+        return [replace(each, cluster=self.identify(), warning=words.get(each.task_id, "")) for each in observed]
 
     def _find_finished(self, jobs: Iterable[Job]) -> frozenset[str]:
         """Return the names of the complete Jobs whose programs had ended before their pods were removed.
@@ -287,9 +293,16 @@ class KubernetesTarget:
             return {}
 
 
-def kubernetes_target(cluster: Cluster, kind: Target, stack: str) -> KubernetesTarget:
-    """Return the target for the Jobs of a stack in a cluster of a kind."""
-    return KubernetesTarget(cluster, stack, manifest_builder(kind, stack))
+def kubernetes_target(
+    cluster: Cluster,
+    kind: Target,
+    stack: str,
+    labels: NodeLabels | None = None,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> KubernetesTarget:
+    """Return the target for the Jobs of a stack in a cluster of a kind, whose nodes have these labels."""
+    warnings = PodWarnings(cluster, kind.capabilities.has_node_taints, now)
+    return KubernetesTarget(cluster, stack, manifest_builder(kind, stack, labels), warnings)
 
 
 def hash_of(manifest: Mapping[str, Any]) -> str:

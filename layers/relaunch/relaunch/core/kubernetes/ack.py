@@ -54,6 +54,9 @@ def find_ack_problems(gpu: GpuRequirement, workload: KubernetesWorkload) -> tupl
     """Return why ACK would refuse the GPUs of a job, or never run it."""
     sharing = sharing_of(gpu, workload)
     problems = [*_percent_problems(gpu, sharing), *_region_problems(gpu, workload.region)]
+    if workload.gpu_resource and sharing is not GpuSharing.EXCLUSIVE:
+        text = f"`{workload.gpu_resource}` is no share of a GPU's memory: leave it out, or leave `memory` out"
+        problems.append(of_workload("gpu_resource", text))
     if sharing is GpuSharing.EXCLUSIVE:
         if workload.gpu_placement is not None:
             text = "`gpu_placement` is for shares of a GPU: leave it out, or ask for `memory`"

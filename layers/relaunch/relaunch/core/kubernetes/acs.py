@@ -55,6 +55,9 @@ def find_acs_problems(gpu: GpuRequirement, workload: KubernetesWorkload) -> tupl
     if workload.gpu_driver and not is_driver_version(workload.gpu_driver):
         text = f"`{workload.gpu_driver}` is not a driver version: write it like 535.161.08"
         problems.append(of_workload("gpu_driver", text))
+    if workload.gpu_resource:
+        text = "ACS has whole GPUs, and shares of them in percent: leave `gpu_resource` out"
+        problems.append(of_workload("gpu_resource", text))
     card_mib = workload.card_memory_mib
     asked_mib = gpu.memory_mib
     if card_mib is not None and asked_mib is not None and asked_mib > card_mib:
