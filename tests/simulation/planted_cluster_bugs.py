@@ -56,6 +56,14 @@ CLUSTER_BUGS = (
         1115,
     ),
     PlantedBug(
+        "taint-unread",
+        "what the taint of a node announces is read by nobody",
+        changed(pod_warnings, find_node_warning=lambda *_given: ""),
+        "a node whose end a taint announces costs no failure",
+        1,
+        2647,
+    ),
+    PlantedBug(
         "deleted-pod-is-gone",
         "a pod that is to be deleted on a node out of reach has stopped",
         _deleted_is_gone,
