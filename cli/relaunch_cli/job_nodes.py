@@ -9,10 +9,14 @@ from relaunch.ports import PortError
 
 if TYPE_CHECKING:
     from relaunch.core.kubernetes.node_fit import NodeFit
+    from relaunch.core.kubernetes.node_labels import NodeLabels
 
 
-def find_node_fits(job: Job) -> "tuple[NodeFit, ...]":
-    """Return what each node says of the job's pod, if it has none yet; empty if none can tell, or cannot be read."""
+def find_node_fits(job: Job, labels: "NodeLabels | None" = None) -> "tuple[NodeFit, ...]":
+    """Return what each node says of the job's pod, if it has none yet; empty if none can tell, or cannot be read.
+
+    `labels` are those that the stack names, None if they are not known.
+    """
     is_placed = job.attempt is not None and job.attempt.node is not None
     if job.state is not JobState.LAUNCHING or is_placed:
         return ()
@@ -24,7 +28,7 @@ def find_node_fits(job: Job) -> "tuple[NodeFit, ...]":
 
     try:
         with open_cluster(None, "") as cluster:
-            return predict_job_fit(job.definition, ClusterInspection(cluster).gpu_nodes()) or ()
+            return predict_job_fit(job.definition, ClusterInspection(cluster).gpu_nodes(), labels) or ()
     except PortError:
         # Whoever may not read nodes is told what the scheduler said.
         return ()

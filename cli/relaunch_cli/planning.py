@@ -22,6 +22,8 @@ from relaunch.adapters.offerings.bundled import (
 from relaunch.adapters.offerings.regional import RegionalOfferings
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.definitions.targets import WITH_PODS
+from relaunch.core.kubernetes.node_labels import NodeLabels
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.snapshot import SnapshotPart
 from relaunch.core.selection.offering_filters import SelectionLimits
@@ -58,21 +60,24 @@ _CONSEQUENCE = "nothing was planned"
 _DISK_GIB = int(DEFAULTS["DiskGiB"])
 
 
-def find_fits(plans: Sequence[Plan]) -> list[Plan]:
+def find_fits(plans: Sequence[Plan], labels: NodeLabels | None) -> list[Plan]:
     """Return plans with what the nodes of the cluster of the caller's kubeconfig say of their pods.
+
+    `labels` are those that the stack names, None if they are not known.
 
     Raises:
         CommandError: no plan is for Kubernetes.
         KubeconfigError, ForbiddenError: the nodes cannot be read.
     """
     if not any(plan.definition.target.capabilities.runs_pods for plan in plans):
-        raise CommandError("--fit is about the nodes of a cluster", "plan a definition with target ack or acs")
+        hint = f"plan a definition with target {', '.join(WITH_PODS)}"
+        raise CommandError("--fit is about the nodes of a cluster", hint)
     from relaunch.adapters.kubernetes.inspection import ClusterInspection  # noqa: PLC0415 - with --fit only
     from relaunch_cli.own_cluster import open_cluster  # noqa: PLC0415 - as above
 
     with open_cluster(None, "") as cluster, progress("reading the nodes"):
         nodes = ClusterInspection(cluster).gpu_nodes()
-    fitted = [with_fit(plan, nodes) for plan in plans]
+    fitted = [with_fit(plan, nodes, labels) for plan in plans]
     unknown = (each.definition for each in fitted if each.fits is None and not each.problem)
     if any(definition.target.capabilities.has_compute_classes for definition in unknown):
         print_note("class gpu of ACS has what is in stock when a pod is made: no node tells whether it fits")
@@ -147,6 +152,7 @@ class Planner:
             price_tolerance=self.deps.limits.machines.price_tolerance if self.deps else 0.0,
             price_region=bundled_region if on_demand and on_demand.is_bundled and is_elsewhere else "",
             lacks_spot_prices=has_spot and SnapshotPart.SPOT_PRICES not in known,
+            node_labels=self.deps.limits.pods.nodes if self.deps else None,
         )
 
     def _refreshed_parts(self, offerings: Iterable[Offering]) -> tuple[SnapshotPart, ...]:
@@ -257,7 +263,7 @@ def plan_options(options: "Mapping[str, Value]", find: Callable[[], Planner]) ->
 
 
 def _plan_on_kubernetes(definition: JobDefinition) -> tuple[PlanBasis, list[Plan]]:
-    """Plan a job on ACK or ACS, for which neither AWS nor the cluster is called."""
+    """Plan a job on a Kubernetes cluster, for which neither AWS nor the cluster is called."""
     at = datetime.now(UTC)
     basis = PlanBasis(
         at,

@@ -14,7 +14,9 @@ from relaunch_local.iam.policies import PolicyAuthorizer
 DEFINITION = "arn:aws:ecs:us-east-1:111122223333:task-definition"
 ROLE = "arn:aws:iam::111122223333:role"
 HASH = "0123456789abcdef"
-_POD_NAMES = {"kubernetes_images": "images", "kubernetes_service_accounts": "accounts"}
+_POD_NAMES = {"kubernetes_images": "images", "kubernetes_service_accounts": "accounts"} | {
+    name: name for name in ("gpu_model_label", "spot_label", "on_demand_label")
+}
 
 
 class Launching(RolePolicies):

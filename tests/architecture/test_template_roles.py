@@ -154,6 +154,7 @@ def test_only_the_webhook_reads_its_secret_and_others_the_kubeconfigs_that_are_g
     assert set(reading) == {"SubmitJobFunction", "JobApiFunction", "LaunchAttemptFunction", "ReconcileFunction"}
     for resources in reading.values():
         assert [each["Fn::If"][1] for each in resources] == [
+            {"Ref": "KubernetesKubeconfigSecretArn"},
             {"Ref": "AckKubeconfigSecretArn"},
             {"Ref": "AcsKubeconfigSecretArn"},
         ]

@@ -13,7 +13,7 @@ from fakes.github_api import TOKEN, GithubApi, serve_github
 from fakes.role_world import FAMILY, unique
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import GithubTrigger
-from relaunch.core.definitions.targets import Target
+from relaunch.core.definitions.targets import WITH_PODS, Target
 from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.machines.events import InstanceLaunched
 from relaunch.core.offerings.offering import OfferingKey
@@ -141,10 +141,10 @@ def tell_of_what_the_cluster_is_asked(stories: Stories) -> None:
             dependencies.deps.hosts.look(instance_id, is_spot=True)
 
 
-def tell_of_clusters_of_alibaba_cloud(stories: Stories) -> None:
+def tell_of_clusters(stories: Stories) -> None:
     """A function signs in to a cluster where a job is on it."""
     for function in ("submit_job", "job_api", "launch_attempt", "reconcile"):
-        for target in (Target.ACK, Target.ACS):
+        for target in WITH_PODS:
             with stories.world.function(function) as dependencies, suppress(PortError):
                 dependencies.deps.targets.named(target).describe(["resnet-1f2e3d4c-1-1"])
 

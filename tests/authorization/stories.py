@@ -68,6 +68,7 @@ class Stories:
             ("s3", "ListObjectsV2"): lambda **asked: {"Contents": self._listed(asked["Prefix"])},
             ("s3", "GetObject"): self._object,
             ("secretsmanager", "GetSecretValue"): self._kubeconfig,
+            ("eks", "DescribeCluster"): self._eks_cluster,
             ("sts", "GetWebIdentityToken"): lambda **_: {"WebIdentityToken": "t"},
             ("events", "PutEvents"): lambda **_: {"FailedEntryCount": 0, "Entries": [{"EventId": "taken"}]},
             ("pricing", "GetProducts"): lambda **_: {"PriceList": []},
@@ -158,6 +159,9 @@ class Stories:
     def _kubeconfig(self, **_: Any) -> Any:
         error = {"Error": {"Code": "InternalServiceError", "Message": "Secrets Manager is down"}}
         raise ClientError(error, "GetSecretValue")
+
+    def _eks_cluster(self, **_: Any) -> Any:
+        raise ClientError({"Error": {"Code": "ServerException", "Message": "EKS is down"}}, "DescribeCluster")
 
     def _listed(self, prefix: str) -> list[dict[str, Any]]:
         at = self.world.region.clock.now()

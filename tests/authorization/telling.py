@@ -33,7 +33,7 @@ STORIES = (
     job_stories.tell_of_old_derived_revisions,
     machine_stories.tell_of_instances_of_nobody,
     job_stories.tell_of_a_capacity_block_that_ends,
-    machine_stories.tell_of_clusters_of_alibaba_cloud,
+    machine_stories.tell_of_clusters,
     machine_stories.tell_of_a_machine_in_another_zone,
     machine_stories.tell_of_an_agent_that_stays_away,
     machine_stories.tell_of_a_refresh,

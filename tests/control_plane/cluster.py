@@ -151,7 +151,7 @@ def real_cluster(namespace: Namespace, kind: Target) -> Iterator[RealKubernetesC
     made = namespace.client(lambda context: LossyTransport(httpx.HTTPTransport(verify=context), losses))
     with made as client:
         target = kubernetes_target(client, kind, STACK)
-        settled = SettledTarget(client, STACK, target._build_manifest)
+        settled = SettledTarget(client, STACK, target._build_manifest, target._warnings)
         settled.cluster = cluster
         cluster.target, cluster.kind = settled, kind
         try:
@@ -161,7 +161,7 @@ def real_cluster(namespace: Namespace, kind: Target) -> Iterator[RealKubernetesC
 
 
 def _let_read_nodes(namespace: Namespace) -> None:
-    rules = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}]
+    rules = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list"]}]
     role = {"metadata": {"name": NODE_READER}, "rules": rules}
     made = namespace.api.post(f"/{RBAC}/clusterroles", json=role)
     assert made.status_code in {201, 409}, made.text

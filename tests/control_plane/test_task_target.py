@@ -1,4 +1,4 @@
-"""The contract of TaskTarget (tests/contracts/test_task_target.py) on ACK and ACS over a real control plane.
+"""The contract of TaskTarget (tests/contracts/test_task_target.py) on all targets with pods over a real control plane.
 
 Of its tests those run here that mean something on Kubernetes: the others are skipped in the contract too.
 """
@@ -12,7 +12,7 @@ from contracts import test_task_target as contract
 from control_plane.cluster import real_cluster
 from control_plane.namespaces import Namespace
 from fakes.task_clusters import Cluster
-from relaunch.core.definitions.targets import Target
+from relaunch.core.definitions.targets import WITH_PODS
 from relaunch.ports import TaskTarget
 
 pytestmark = pytest.mark.kubernetes
@@ -32,7 +32,7 @@ target = contract.target
 globals().update({name: each for name, each in CONTRACT.items() if name not in NOT_ON_KUBERNETES})
 
 
-@pytest.fixture(params=[Target.ACK, Target.ACS], ids=["ACK", "ACS"])
+@pytest.fixture(params=WITH_PODS, ids=[each.upper() for each in WITH_PODS])
 def cluster(request: pytest.FixtureRequest, namespace: Namespace) -> Iterator[Cluster]:
     with real_cluster(namespace, request.param) as cluster:
         yield cluster

@@ -105,6 +105,18 @@ class FakeKubernetes:
         for page in self._pages(self.nodes.values(), ""):
             yield [Node.model_validate(each) for each in page]
 
+    def get_node(self, name: str) -> Node | None:
+        self.calls.append("get_node")
+        if isinstance(self.nodes, Exception):
+            raise self.nodes
+        return Node.model_validate(self.nodes[name]) if name in self.nodes else None
+
+    def taint(self, node: str, key: str, value: str = "", effect: str = "NoSchedule") -> None:
+        """Give a node a taint."""
+        assert isinstance(self.nodes, dict)
+        taints = self.nodes[node].setdefault("spec", {}).setdefault("taints", [])
+        taints.append({"key": key, "value": value, "effect": effect})
+
     def list_events(self, involved_object_uid: str = "", reason: str = "") -> Sequence[Event]:
         self.calls.append("list_events")
         if isinstance(self.events, Exception):

@@ -136,9 +136,9 @@ class ServedKubernetesCluster(WaitingCluster):
 
 
 def role_of_functions() -> Role:
-    """Return the Role of the repository, and that nodes may be listed, as a target is told of them if it may."""
+    """Return the Role of the repository, and that nodes may be read, as a target is told of them if it may."""
     role = read_role(REPOSITORY / "infrastructure" / "kubernetes" / "role.yaml", NAMESPACE)
-    return replace(role, grants=role.grants | {Access("list", "", "nodes")})
+    return replace(role, grants=role.grants | {Access("list", "", "nodes"), Access("get", "", "nodes")})
 
 
 @contextmanager

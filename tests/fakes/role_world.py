@@ -56,6 +56,7 @@ PARAMETERS = {
     "MachineDiskKeyArn": DISK_KEY,
     "CheckpointBuckets": CHECKPOINTS,
     "CheckpointKeyArns": CHECKPOINT_KEY,
+    "EksClusterName": "ml",
     "AckKubeconfigSecretArn": f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:ack-AbCdEf",
     "AcsKubeconfigSecretArn": f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:acs-AbCdEf",
     "KubernetesNamespace": "training",

@@ -54,6 +54,15 @@ jobs:
 """
 
 
+PARTITION = """
+jobs:
+  partition:
+    target: kubernetes
+    kubernetes: {image: trainer, gpu_model: NVIDIA-A100-SXM4-40GB, gpu_resource: nvidia.com/mig-1g.5gb}
+    accelerator: {gpu: {count: 1}}
+"""
+
+
 def objects_of(file: str) -> list[dict[str, Any]]:
     """Return the objects that a file of infrastructure/kubernetes has."""
     text = (REPOSITORY / "infrastructure" / "kubernetes" / file).read_text(encoding="utf-8")
@@ -65,7 +74,12 @@ SENT = {
     "ACS's document": job_of(ACS_DEFINITION),
     "every key": job_of(FULL_DEFINITION),
     "share on gpu-hpn": job_of(SHARE_ON_HPN),
-    **{f"{file}: {each['kind']}": each for file in ("role.yaml", "reader.yaml") for each in objects_of(file)},
+    "partition in any cluster": job_of(PARTITION),
+    **{
+        f"{file}: {each['kind']}": each
+        for file in ("role.yaml", "nodes.yaml", "reader.yaml")
+        for each in objects_of(file)
+    },
 }
 
 

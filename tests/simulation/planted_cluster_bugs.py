@@ -4,7 +4,7 @@ from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import Any
 
-from relaunch.adapters.kubernetes import observation, target
+from relaunch.adapters.kubernetes import observation, pod_warnings, target
 from relaunch.core.launches.launch import TaskPhase
 from relaunch.core.lifecycle import running, withdrawals
 from simulation.broken_parts import changed
@@ -50,10 +50,18 @@ CLUSTER_BUGS = (
     PlantedBug(
         "release-unheard",
         "what ACS announces is read by nobody",
-        lambda: patched_in((observation, target), TO_BE_RELEASED=()),
+        lambda: patched_in((observation, pod_warnings), TO_BE_RELEASED=()),
         "capacity that ACS takes away is no failure of the program",
         1,
         1115,
+    ),
+    PlantedBug(
+        "taint-unread",
+        "what the taint of a node announces is read by nobody",
+        changed(pod_warnings, find_node_warning=lambda *_given: ""),
+        "a node whose end a taint announces costs no failure",
+        1,
+        2647,
     ),
     PlantedBug(
         "deleted-pod-is-gone",

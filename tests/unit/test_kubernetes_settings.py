@@ -1,8 +1,9 @@
-"""Clusters of Alibaba Cloud: each is signed in to by a role, or by a kubeconfig in a secret."""
+"""Clusters: each is signed in to by a role, or by a kubeconfig in a secret; and the labels of its nodes."""
 
 import pytest
 
 from relaunch.core.definitions.targets import Target
+from relaunch.core.kubernetes.node_labels import NodeLabel, NodeLabels
 from relaunch.core.kubernetes.pod_grants import PodGrants
 from relaunch.kubernetes_settings import ClusterSettings, KubernetesSettings, read_pod_grants
 from relaunch.setting_values import InvalidSettingsError
@@ -12,7 +13,8 @@ NAMES = {
     for name in (
         *("ack_cluster_id", "ack_region", "ack_secret", "acs_cluster_id", "acs_region", "acs_secret"),
         *("alibaba_role", "alibaba_oidc_provider", "kubernetes_namespace", "oss_region"),
-        *("kubernetes_images", "kubernetes_service_accounts"),
+        *("kubernetes_images", "kubernetes_service_accounts", "kubernetes_cluster_id", "kubernetes_secret"),
+        *("gpu_model_label", "spot_label", "on_demand_label"),
     )
 }
 ROLE = {"alibaba_role": "acs:ram::1:role/relaunch", "alibaba_oidc_provider": "acs:ram::1:oidc-provider/aws"}
@@ -37,6 +39,42 @@ def test_each_cluster_is_signed_in_to_in_its_own_way():
         Target.ACS: ClusterSettings(kubeconfig_secret_arn=SECRET),
     }
     assert (settings.namespace, settings.role_arn) == ("research", "acs:ram::1:role/relaunch")
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"kubernetes_cluster_id": "ml"}, ClusterSettings("ml")),
+        ({"kubernetes_secret": SECRET}, ClusterSettings(kubeconfig_secret_arn=SECRET)),
+    ],
+)
+def test_a_cluster_elsewhere_than_at_alibaba_cloud_needs_its_name_at_eks_or_a_secret(values, expected):
+    assert read(**values).clusters == {Target.KUBERNETES: expected}
+
+
+def test_the_labels_of_nodes_are_those_of_the_parameters():
+    values = {"gpu_model_label": "cloud.google.com/gke-accelerator", "spot_label": "cloud.google.com/gke-spot=true"}
+
+    assert read_pod_grants({}, NAMES).nodes == NodeLabels("nvidia.com/gpu.product", None, None)
+    assert read_pod_grants({**values, "on_demand_label": "pool=a"}, NAMES).nodes == NodeLabels(
+        "cloud.google.com/gke-accelerator", NodeLabel("cloud.google.com/gke-spot", "true"), NodeLabel("pool", "a")
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("gpu_model_label", "a b"),
+        ("gpu_model_label", "a/b/c"),
+        ("spot_label", "karpenter.sh/capacity-type"),
+        ("spot_label", "=spot"),
+        ("on_demand_label", "a=b=c"),
+        ("on_demand_label", f"a={'b' * 64}"),
+    ],
+)
+def test_labels_that_no_node_can_have_are_refused(name, written):
+    with pytest.raises(InvalidSettingsError, match=f"setting {name}: .* is no (key of a )?label, like"):
+        read_pod_grants({name: written}, NAMES)
 
 
 @pytest.mark.parametrize("missing", ["ack_region", "alibaba_role", "alibaba_oidc_provider"])

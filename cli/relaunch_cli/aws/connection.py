@@ -121,7 +121,7 @@ class AwsConnection:
         from relaunch.bootstrap import open_own_cluster
         from relaunch_cli.pod_logs import PodLogs
 
-        return PodLogs(open_own_cluster(settings), settings.machines.stack)
+        return PodLogs(open_own_cluster(settings, self._session), settings.machines.stack)
 
     def amis(self, region: str) -> "AmiSource":
         from relaunch.adapters.aws.ami_parameters import SsmAmis

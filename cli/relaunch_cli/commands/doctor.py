@@ -7,9 +7,10 @@ import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
 from relaunch.adapters.kubernetes.acs_diagnosis import check_acs
+from relaunch.adapters.kubernetes.cluster_diagnosis import check_cluster
 from relaunch.adapters.kubernetes.diagnosis import Known, check_ack
 from relaunch.core.checks import Verdict, problem
-from relaunch.core.definitions.targets import Target
+from relaunch.core.definitions.targets import WITH_PODS, Target
 from relaunch_cli import exit_codes
 from relaunch_cli.account_checks.local_gaps import without_gaps
 from relaunch_cli.account_readers.calls import AccountCalls
@@ -42,7 +43,7 @@ def doctor(  # noqa: PLR0913 - a command has the options it has
         Target, typer.Option(help="The AWS account of a stack, or the kind of cluster to check.")
     ] = Target.ECS,
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", metavar="NAME", help="ack, acs: the namespace of the jobs.")
+        str, typer.Option("--namespace", "-n", metavar="NAME", help="clusters: the namespace of the jobs.")
     ] = _DEFAULT_NAMESPACE,
     region: Annotated[
         str,
@@ -65,29 +66,37 @@ def doctor(  # noqa: PLR0913 - a command has the options it has
     The account is read with your own AWS credentials, a cluster with your own kubeconfig; nothing is changed. What you
     may not read is unknown, which is no problem. The exit code is 2 if there is a problem.
     """
-
-    def check_cluster(check: "Callable[[KubernetesClient], Iterator[Check]]") -> "Sequence[Check]":
+    check = _find_check(target, Known(region, scheduler))
+    if check is not None:
         with open_cluster(kubeconfig, context, namespace) as cluster, progress(f"checking the {target} cluster"):
-            return list(check(cluster))
-
-    match target:
-        case Target.ECS:
-            if kubeconfig or context or scheduler:
-                raise CommandError("--kubeconfig, --context and --scheduler are of clusters", "add --target ack or acs")
-            with progress(f"checking the AWS account of the stack {stack}"):
-                checks = _check_account(connect(typer_context, stack, region), stack)
-        case Target.ACK:
-            checks = check_cluster(lambda cluster: check_ack(cluster, Known(region, scheduler)))
-        case Target.ACS:
-            checks = check_cluster(check_acs)
-        case _:
-            assert_never(target)
+            checks: Sequence[Check] = list(check(cluster))
+    elif kubeconfig or context or scheduler:
+        hint = f"add --target {', '.join(WITH_PODS)}"
+        raise CommandError("--kubeconfig, --context and --scheduler are of clusters", hint)
+    else:
+        with progress(f"checking the AWS account of the stack {stack}"):
+            checks = _check_account(connect(typer_context, stack, region), stack)
     if as_json:
         print_json(checks_json(checks))
     else:
         print_result(render_checks(checks))
     if any(each.verdict is Verdict.PROBLEM for each in checks):
         raise typer.Exit(exit_codes.USAGE)
+
+
+def _find_check(target: Target, known: Known) -> "Callable[[KubernetesClient], Iterator[Check]] | None":
+    """Return what checks a cluster of a target; None for ECS, which is in the account."""
+    match target:
+        case Target.ECS:
+            return None
+        case Target.KUBERNETES:
+            return check_cluster
+        case Target.ACK:
+            return lambda cluster: check_ack(cluster, known)
+        case Target.ACS:
+            return check_acs
+        case _:
+            assert_never(target)
 
 
 def _check_account(connection: "Connection", stack: str) -> "Sequence[Check]":

@@ -60,7 +60,7 @@ def explain(
         machines = load_job_machines(history.job, deps.machines)
         saved = load_checkpoints(history.job, deps.checkpoints)
         lines = load_lines(history, connection)
-        fits = find_node_fits(history.job)
+        fits = find_node_fits(history.job, deps.limits.pods.nodes)
     now = deps.clock.now()
     history = with_noted(history, saved, now)
     training = measure_training(history.job, saved.newest, lines, now)

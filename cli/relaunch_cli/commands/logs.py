@@ -52,7 +52,7 @@ def logs(  # noqa: PLR0913 - a command has the options it has
     match history.job.definition.target:
         case Target.ECS:
             source = connection.logs
-        case Target.ACK | Target.ACS:
+        case Target.KUBERNETES | Target.ACK | Target.ACS:
             source = connection.pod_logs
         case _:
             assert_never(history.job.definition.target)

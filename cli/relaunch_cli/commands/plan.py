@@ -135,11 +135,15 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
         typer.Option(
             "--target",
             metavar="TARGET",
-            help="Where it runs: ecs (default), ack or acs.",
+            help="Where it runs: ecs (default), kubernetes, ack or acs.",
             autocompletion=complete_target,
         ),
     ] = None,
-    image: Annotated[_Text, typer.Option(metavar="IMAGE", help="ack, acs: container image.")] = None,
+    image: Annotated[_Text, typer.Option(metavar="IMAGE", help="clusters: container image.")] = None,
+    gpu_resource: Annotated[
+        _Text,
+        typer.Option(metavar="NAME", help="kubernetes, ack: what a GPU is, for example nvidia.com/mig-1g.5gb."),
+    ] = None,
     gpu_sharing: Annotated[
         _Text,
         typer.Option(
@@ -165,19 +169,19 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
         _Text, typer.Option(metavar="REGION", help="ack: Alibaba Cloud region of the cluster, for example cn-beijing.")
     ] = None,
     labels: Annotated[
-        _Texts, typer.Option("--label", metavar="KEY=VALUE", help="ack, acs: label of the pod; repeatable.")
+        _Texts, typer.Option("--label", metavar="KEY=VALUE", help="clusters: label of the pod; repeatable.")
     ] = None,
     node_selector: Annotated[
-        _Texts, typer.Option(metavar="KEY=VALUE", help="ack, acs: label that its node must have; repeatable.")
+        _Texts, typer.Option(metavar="KEY=VALUE", help="clusters: label that its node must have; repeatable.")
     ] = None,
     service_account: Annotated[
-        _Text, typer.Option(metavar="NAME", help="ack, acs: service account of the pod.")
+        _Text, typer.Option(metavar="NAME", help="clusters: service account of the pod.")
     ] = None,
     working_directory: Annotated[
-        _Text, typer.Option(metavar="PATH", help="ack, acs: directory that the command runs in.")
+        _Text, typer.Option(metavar="PATH", help="clusters: directory that the command runs in.")
     ] = None,
     command: Annotated[
-        _Text, typer.Option(metavar="COMMAND", help="ack, acs: command in the place of the image's, in quotes.")
+        _Text, typer.Option(metavar="COMMAND", help="clusters: command in the place of the image's, in quotes.")
     ] = None,
     region: Annotated[
         str, typer.Option(metavar="REGION", help="AWS region; default: the one in use.", autocompletion=complete_region)
@@ -197,7 +201,7 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     ] = "",
     is_fitted: Annotated[
         bool,
-        typer.Option("--fit", help="ack, acs: also read the nodes, with your own kubeconfig, and say where it fits."),
+        typer.Option("--fit", help="clusters: also read the nodes, with your own kubeconfig, and say where it fits."),
     ] = False,
     limit: Annotated[int, typer.Option(min=0, metavar="N", help="Maximum number of lines, 0 for all.")] = 5,
     has_rejected: Annotated[bool, typer.Option("--rejected", help="Say why the other offerings are left out.")] = False,
@@ -214,7 +218,7 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     catalogue, at its reference prices, on spot at those of EC2 if only the stack is missing. A stack that is named and
     not there is an error.
 
-    For Kubernetes (target ack or acs) the manifest of the Job is shown; the cluster is asked with --fit only.
+    For a cluster (target kubernetes, ack or acs) the manifest of the Job is shown; it is asked with --fit only.
 
     \b
     relaunch plan --gpu 1 --gpu-memory 24GiB --model A10G --purchase spot
@@ -248,6 +252,7 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
             "--checkpoint": checkpoint,
             "--target": cluster,
             "--image": image,
+            "--gpu-resource": gpu_resource,
             "--gpu-sharing": gpu_sharing,
             "--gpu-placement": gpu_placement,
             "--compute-class": compute_class,
@@ -282,7 +287,7 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
         basis, plans = planning.plan_file(Path(target or ""), find)
     basis = replace(basis, stack=stack)
     if is_fitted:
-        plans = planning.find_fits(plans)
+        plans = planning.find_fits(plans, basis.node_labels)
     if basis.note:
         print_note(basis.note)
     if as_json:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 _BY_TARGET = {
+    "kubernetes": ("EksClusterName", "KubernetesKubeconfigSecretArn", "KubernetesNamespace"),
     "ACK": ("AckClusterId", "AckRegion", "AckKubeconfigSecretArn", "KubernetesNamespace"),
     "ACS": ("AcsClusterId", "AcsRegion", "AcsKubeconfigSecretArn", "KubernetesNamespace"),
 }

@@ -13,6 +13,7 @@ from relaunch.adapters.kubernetes.manifest import preview_job
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.durations import write_duration
+from relaunch.core.kubernetes.node_labels import NodeLabels
 from relaunch.core.lifecycle.market_choice import MarketChoice
 from relaunch.core.market.situation import Action
 from relaunch.core.offerings.instance_types import InstanceType
@@ -34,6 +35,10 @@ _OFFLINE_LIMITS = (
     f"limits are those of a stack without named ones: MaxPricePerHour={DEFAULT_MAX_PRICE_USD_PER_HOUR:g}, "
     f"DiskGiB={DEFAULTS['DiskGiB']}"
 )
+_WITHOUT_LABELS = (
+    "node labels are those of a stack that names none: KubernetesSpotLabel and KubernetesOnDemandLabel are empty, and "
+    f"KubernetesGpuModelLabel is {NodeLabels().gpu_model}"
+)
 _WOULD = {Action.TRY: "try spot", Action.ON_DEMAND: "take on-demand", Action.WAIT: "wait"}
 
 
@@ -46,7 +51,8 @@ class PlanBasis:
     `price_region` is the region whose on-demand prices stand in for those of another one, which are not known; empty if
     the region's own are known. `lacks_spot_prices`: there are offerings on spot, and no spot prices.
     `has_own_machines`: the stack starts machines of its own; `price_tolerance` is that of their requests. `stack` is
-    the name of the stack, which the Jobs of a Kubernetes cluster carry.
+    the name of the stack, which the Jobs of a Kubernetes cluster carry; `node_labels` are those that it names, None if
+    they are not known.
     """
 
     at: datetime
@@ -61,6 +67,7 @@ class PlanBasis:
     stack: str = ""
     price_region: str = ""
     lacks_spot_prices: bool = False
+    node_labels: NodeLabels | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +102,7 @@ def find_manifest(plan: Plan, basis: PlanBasis) -> Mapping[str, object] | None:
     """Return the manifest of a plan's job; None if it has a problem, or a target without manifests."""
     if plan.problem or not plan.definition.target.capabilities.runs_pods:
         return None
-    return preview_job(plan.definition, basis.stack)
+    return preview_job(plan.definition, basis.stack, basis.node_labels)
 
 
 def write_manifest(manifest: Mapping[str, object]) -> str:
@@ -116,6 +123,8 @@ def plan_notes(plans: Sequence[Plan], basis: PlanBasis, options: PlanOptions) ->
         notes.insert(0, _OFFLINE_LIMITS)
     if basis.is_offline and any(plan.revision is None for plan in plans):
         notes.insert(0, "task definitions are not read offline: their vCPUs, memory and ports are not checked")
+    if basis.node_labels is None and any(plan.definition.target.capabilities.has_node_labels for plan in plans):
+        notes.insert(0, _WITHOUT_LABELS)
     return notes
 
 

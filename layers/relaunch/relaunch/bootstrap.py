@@ -1,7 +1,7 @@
 """Creates the clients and dependencies of the functions and the command from settings."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial, wraps
@@ -132,7 +132,7 @@ def make_dependencies(settings: Settings, session: "boto3.Session", *, has_all_t
     log = SilentLog()
     deps = _make_dependencies(settings, clients, log)
     own = {
-        target: cache(partial(_make_kubernetes, target, settings, _read_own_access))
+        target: cache(partial(_make_kubernetes, target, settings, _find_own_access((target,), settings, clients)))
         for target in settings.kubernetes.clusters
     }
     deps = replace(
@@ -154,9 +154,10 @@ def make_dependencies(settings: Settings, session: "boto3.Session", *, has_all_t
     )
 
 
-def open_own_cluster(settings: Settings) -> Any:
+def open_own_cluster(settings: Settings, session: "boto3.Session") -> Any:
     """Return a client of the cluster that the caller's kubeconfig is for, in the namespace of the stack's jobs."""
-    return parts.KubernetesClient(parts.Connection(_read_own_access, settings.kubernetes.namespace))
+    access = _find_own_access(tuple(settings.kubernetes.clusters), settings, _clients_of(session))
+    return parts.KubernetesClient(parts.Connection(access, settings.kubernetes.namespace))
 
 
 def make_dead_letters(outputs: Mapping[str, str], session: "boto3.Session") -> DeadLetters:
@@ -247,7 +248,7 @@ def _make_ports_of_targets(settings: Settings, clients: Clients, clock: Clock) -
         match target:
             case Target.ECS:
                 return make_ecs
-            case Target.ACK | Target.ACS:
+            case Target.KUBERNETES | Target.ACK | Target.ACS:
                 return cache(partial(_make_kubernetes, target, settings, _find_access(target, settings, clients)))
             case _:
                 assert_never(target)
@@ -276,7 +277,17 @@ def _find_access(target: Target, settings: Settings, clients: Clients) -> Callab
         identity = parts.WebIdentity(clients.lazy("sts"), parts.AUDIENCE)
         return parts.KeylessAccess(parts.ClusterReference(role, cluster.cluster_id), identity.issue_token)
 
-    return read_secret if cluster.kubeconfig_secret_arn else lambda: make_keyless().fetch()
+    if cluster.kubeconfig_secret_arn:
+        return read_secret
+    if target.capabilities.is_on_alibaba_cloud:
+        return lambda: make_keyless().fetch()
+    return partial(_sign_in_to_eks, clients, cluster.cluster_id)
+
+
+def _sign_in_to_eks(clients: Clients, cluster_name: str) -> Any:
+    found = parts.EksAccess(clients.lazy("eks"), clients.lazy("sts"), cluster_name).fetch()
+    authority = found.certificate_authority
+    return parts.ClusterAccess(found.server, authority, token=found.token, expires_at=found.expires_at)
 
 
 def _checkpoints(settings: Settings, clients: Clients) -> CheckpointSource:
@@ -302,6 +313,20 @@ def _checkpoints(settings: Settings, clients: Clients) -> CheckpointSource:
     return parts.CheckpointStores(stores)
 
 
+def _find_own_access(targets: Sequence[Target], settings: Settings, clients: Clients) -> Callable[[], Any]:
+    """Return what fetches the access of the caller to the clusters of these targets: by the caller's kubeconfig.
+
+    That of EKS runs a program, which no kubeconfig may: the caller signs in with the credentials of AWS instead, unless
+    $KUBECONFIG names one.
+    """
+    clusters = [settings.kubernetes.clusters[each] for each in targets if not each.capabilities.is_on_alibaba_cloud]
+    if len(targets) == 1 and not os.environ.get("KUBECONFIG"):
+        for cluster in clusters:
+            if cluster.cluster_id and not cluster.kubeconfig_secret_arn:
+                return partial(_sign_in_to_eks, clients, cluster.cluster_id)
+    return _read_own_access
+
+
 def _read_own_access() -> Any:
 
     return parts.read_own_kubeconfig(os.environ, Path.home())
@@ -310,7 +335,7 @@ def _read_own_access() -> Any:
 def _make_kubernetes(target: Target, settings: Settings, access: Callable[[], Any]) -> TaskTarget:
 
     client = parts.KubernetesClient(parts.Connection(access, settings.kubernetes.namespace))
-    return parts.kubernetes_target(client, target, settings.machines.stack)
+    return parts.kubernetes_target(client, target, settings.machines.stack, settings.limits.pods.nodes)
 
 
 def _snapshot(settings: Settings, clients: Clients, log: DecisionLog) -> "CurrentSnapshot":

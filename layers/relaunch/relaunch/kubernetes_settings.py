@@ -1,27 +1,33 @@
-"""The clusters of Alibaba Cloud that a stack runs jobs on, and how it signs in to them."""
+"""The Kubernetes clusters of a stack, how it signs in to them, the labels of their nodes, and what pods may have."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import field
 
-from relaunch.core.definitions.targets import Target
+from relaunch.core.definitions.targets import WITH_PODS, Target
+from relaunch.core.kubernetes.node_labels import NodeLabel, NodeLabels
 from relaunch.core.kubernetes.pod_grants import PodGrants
 from relaunch.core.records import dataclass
 from relaunch.setting_values import InvalidSettingsError, split
 
 DEFAULT_NAMESPACE = "training"
-KUBERNETES_TARGETS = tuple(each for each in Target if each.capabilities.runs_pods)
 
 # The first part is the name of a registry; without one an image is Docker Hub's, docker.io.
 _IMAGES = re.compile(r"(?:[A-Za-z0-9-]+[.:])+[A-Za-z0-9-]+/(?:[a-z0-9._/-]+|[a-z0-9._/-]*\*)")
 _SERVICE_ACCOUNTS = re.compile(r"[a-z0-9][a-z0-9.-]*\*?")
 _ANY_IMAGE = "any"
+# "Labels and Selectors", Kubernetes documentation.
+_LABEL_KEY = re.compile(r"(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+_LABEL_VALUE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _NAMESPACE = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSettings:
-    """A cluster: its ID and region in Alibaba Cloud, or the secret in AWS Secrets Manager that has its kubeconfig."""
+    """A cluster: its ID and region in Alibaba Cloud, or the secret in AWS Secrets Manager that has its kubeconfig.
+
+    That of a cluster of EKS, in the account and region of the stack, is its name.
+    """
 
     cluster_id: str = ""
     region: str = ""
@@ -32,8 +38,9 @@ class ClusterSettings:
 class KubernetesSettings:
     """The clusters by target, and the namespace that jobs have in each.
 
-    Without a secret of its own, a cluster is signed in to as the RAM role, by the OIDC provider that stands for AWS.
-    As this role checkpoints are read from OSS, in the buckets of one region.
+    Without a secret of its own, a cluster of Alibaba Cloud is signed in to as the RAM role, by the OIDC provider that
+    stands for AWS, and one of EKS as the role of the function. As the RAM role checkpoints are read from OSS, in the
+    buckets of one region.
     """
 
     clusters: Mapping[Target, ClusterSettings] = field(default_factory=dict)
@@ -51,9 +58,11 @@ class KubernetesSettings:
         """
         role = values.get(names["alibaba_role"], "")
         provider = values.get(names["alibaba_oidc_provider"], "")
-        clusters = {target: _cluster(target, values, names) for target in KUBERNETES_TARGETS}
+        clusters = {target: _cluster(target, values, names) for target in WITH_PODS}
         clusters = {target: cluster for target, cluster in clusters.items() if cluster != ClusterSettings()}
         for target, cluster in clusters.items():
+            if not target.capabilities.is_on_alibaba_cloud:
+                continue
             needed = {names[f"{target}_region"]: cluster.region, names["alibaba_role"]: role}
             needed[names["alibaba_oidc_provider"]] = provider
             missing = [name for name, value in needed.items() if not value]
@@ -74,14 +83,15 @@ class KubernetesSettings:
 
 def _cluster(target: Target, values: Mapping[str, str], names: Mapping[str, str]) -> ClusterSettings:
     parts = ("cluster_id", "region", "secret")
-    cluster_id, region, secret = (values.get(names[f"{target}_{part}"], "") for part in parts)
+    # One of EKS is in the region of the stack.
+    cluster_id, region, secret = (values.get(names.get(f"{target}_{part}", ""), "") for part in parts)
     if not cluster_id and not secret:
         return ClusterSettings()
     return ClusterSettings(cluster_id, region, secret)
 
 
 def read_pod_grants(values: Mapping[str, str], names: Mapping[str, str]) -> PodGrants:
-    """Read what pods may have; all images, and no service account, if nothing is set.
+    """Read what pods may have; all images, no service account, and the labels of GPU feature discovery by default.
 
     Raises:
         InvalidSettingsError: a setting is invalid.
@@ -94,7 +104,29 @@ def read_pod_grants(values: Mapping[str, str], names: Mapping[str, str]) -> PodG
             _SERVICE_ACCOUNTS,
             "the name of a service account nor the beginning of one with * behind it, for example trainer",
         ),
+        NodeLabels(
+            _read_label_key(values, names["gpu_model_label"]),
+            _read_label(values, names["spot_label"]),
+            _read_label(values, names["on_demand_label"]),
+        ),
     )
+
+
+def _read_label_key(values: Mapping[str, str], name: str) -> str:
+    key = values.get(name, "") or NodeLabels().gpu_model
+    if _LABEL_KEY.fullmatch(key) is None:
+        raise InvalidSettingsError(f"setting {name}: {key!r} is no key of a label, like nvidia.com/gpu.product")
+    return key
+
+
+def _read_label(values: Mapping[str, str], name: str) -> NodeLabel | None:
+    text = values.get(name, "")
+    key, _, value = text.partition("=")
+    if not text:
+        return None
+    if _LABEL_KEY.fullmatch(key) is None or _LABEL_VALUE.fullmatch(value) is None:
+        raise InvalidSettingsError(f"setting {name}: {text!r} is no label, like karpenter.sh/capacity-type=spot")
+    return NodeLabel(key, value)
 
 
 def _read_images(text: str, name: str) -> tuple[str, ...] | None:

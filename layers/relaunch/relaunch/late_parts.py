@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from relaunch.adapters.aws.ecs.rate_limiter import RateLimiter as RateLimiter
     from relaunch.adapters.aws.ecs.revisions import EcsRevisions as EcsRevisions
     from relaunch.adapters.aws.ecs.target import EcsTarget as EcsTarget
+    from relaunch.adapters.aws.eks_access import EksAccess as EksAccess
     from relaunch.adapters.aws.job_events import EventBridgeJobEvents as EventBridgeJobEvents
     from relaunch.adapters.aws.price_list import PriceList as PriceList
     from relaunch.adapters.aws.price_list import price_list_region as price_list_region
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from relaunch.adapters.input_patterns import Re2Patterns as Re2Patterns
     from relaunch.adapters.kubernetes.api.client import KubernetesClient as KubernetesClient
     from relaunch.adapters.kubernetes.api.connection import Connection as Connection
+    from relaunch.adapters.kubernetes.api.kubeconfig import ClusterAccess as ClusterAccess
     from relaunch.adapters.kubernetes.api.kubeconfig import read_kubeconfig as read_kubeconfig
     from relaunch.adapters.kubernetes.own_kubeconfig import read_own_kubeconfig as read_own_kubeconfig
     from relaunch.adapters.kubernetes.target import kubernetes_target as kubernetes_target
@@ -117,6 +119,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "relaunch.adapters.aws.ecs.rate_limiter": ("RateLimiter",),
     "relaunch.adapters.aws.ecs.revisions": ("EcsRevisions",),
     "relaunch.adapters.aws.ecs.target": ("EcsTarget",),
+    "relaunch.adapters.aws.eks_access": ("EksAccess",),
     "relaunch.adapters.aws.job_events": ("EventBridgeJobEvents",),
     "relaunch.adapters.aws.price_list": (
         "PriceList",
@@ -143,7 +146,10 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "relaunch.adapters.input_patterns": ("Re2Patterns",),
     "relaunch.adapters.kubernetes.api.client": ("KubernetesClient",),
     "relaunch.adapters.kubernetes.api.connection": ("Connection",),
-    "relaunch.adapters.kubernetes.api.kubeconfig": ("read_kubeconfig",),
+    "relaunch.adapters.kubernetes.api.kubeconfig": (
+        "ClusterAccess",
+        "read_kubeconfig",
+    ),
     "relaunch.adapters.kubernetes.own_kubeconfig": ("read_own_kubeconfig",),
     "relaunch.adapters.kubernetes.target": ("kubernetes_target",),
     "relaunch.adapters.market_thresholds": ("load_thresholds",),

@@ -113,6 +113,11 @@ class Settings:
             "acs_cluster_id": "RELAUNCH_ACS_CLUSTER_ID",
             "acs_region": "RELAUNCH_ACS_REGION",
             "acs_secret": "RELAUNCH_ACS_KUBECONFIG_SECRET_ARN",
+            "kubernetes_cluster_id": "RELAUNCH_EKS_CLUSTER_NAME",
+            "kubernetes_secret": "RELAUNCH_KUBERNETES_KUBECONFIG_SECRET_ARN",
+            "gpu_model_label": "RELAUNCH_KUBERNETES_GPU_MODEL_LABEL",
+            "spot_label": "RELAUNCH_KUBERNETES_SPOT_LABEL",
+            "on_demand_label": "RELAUNCH_KUBERNETES_ON_DEMAND_LABEL",
             "alibaba_role": "RELAUNCH_ALIBABA_ROLE_ARN",
             "alibaba_oidc_provider": "RELAUNCH_ALIBABA_OIDC_PROVIDER_ARN",
             "oss_region": "RELAUNCH_OSS_REGION",
@@ -164,6 +169,11 @@ class Settings:
             "acs_cluster_id": "AcsClusterId",
             "acs_region": "AcsRegion",
             "acs_secret": "AcsKubeconfigSecretArn",
+            "kubernetes_cluster_id": "EksClusterName",
+            "kubernetes_secret": "KubernetesKubeconfigSecretArn",
+            "gpu_model_label": "KubernetesGpuModelLabel",
+            "spot_label": "KubernetesSpotLabel",
+            "on_demand_label": "KubernetesOnDemandLabel",
             "alibaba_role": "AlibabaRoleArn",
             "alibaba_oidc_provider": "AlibabaOidcProviderArn",
             "oss_region": "OssRegion",
@@ -269,8 +279,9 @@ def _capacity_providers(
     if not providers and not has_others:
         raise InvalidSettingsError(
             f"setting {name} is missing: jobs need capacity providers, for example g5-spot=g5.xlarge/spot, or machines "
-            f"of our own, which {names['machine_subnets']} turns on, or a cluster of Alibaba Cloud "
-            f"({names['ack_cluster_id']}, {names['acs_cluster_id']})"
+            f"of our own, which {names['machine_subnets']} turns on, or a Kubernetes cluster "
+            f"({names['kubernetes_cluster_id']}, {names['kubernetes_secret']}, {names['ack_cluster_id']}, "
+            f"{names['acs_cluster_id']})"
         )
     return providers
 

@@ -299,6 +299,7 @@ _RULES: Mapping[tuple[str, str], Rule] = {
     ("ecr", "BatchGetImage"): _repository("BatchGetImage"),
     ("ecr", "GetDownloadUrlForLayer"): _repository("GetDownloadUrlForLayer"),
     ("ecr", "DescribeRepositories"): _repository("DescribeRepositories"),
+    ("eks", "DescribeCluster"): _named("eks:DescribeCluster", "cluster/{name}"),
     ("cloudformation", "DescribeStacks"): _stack("DescribeStacks"),
     ("events", "ListRules"): _anything("events:ListRules"),
     ("events", "ListTargetsByRule"): _event_rule("ListTargetsByRule"),

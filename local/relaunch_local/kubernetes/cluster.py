@@ -157,9 +157,18 @@ class KubernetesCluster:
     # What happens in the cluster.
 
     def add_node(
-        self, name: str, *, gpus: int = 0, gpu_gib: int = 0, labels: Mapping[str, str] | None = None
+        self,
+        name: str,
+        *,
+        gpus: int = 0,
+        gpu_gib: int = 0,
+        labels: Mapping[str, str] | None = None,
+        extended: Mapping[str, str] | None = None,
     ) -> Document:
-        """Add a node with whole GPUs, or with GPUs that are shared if its label `ack.node.gpu.schedule` says so."""
+        """Add a node with whole GPUs, or with GPUs that are shared if its label `ack.node.gpu.schedule` says so.
+
+        `extended` are resources that it offers besides, such as partitions of GPUs.
+        """
         mode = (labels or {}).get("ack.node.gpu.schedule", "")
         resources = {"cpu": "32", "memory": "128Gi", "pods": "110"}
         if mode in {"core_mem", "cgpu", "share"}:
@@ -168,6 +177,7 @@ class KubernetesCluster:
             resources[COMPUTE] = str(gpus * 100)
         elif gpus and MEMORY not in resources:
             resources["nvidia.com/gpu"] = str(gpus)
+        resources |= extended or {}
         status: Document = {"capacity": resources, "allocatable": dict(resources), "conditions": []}
         metadata = {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}}
         node = {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {}, "status": status}
@@ -182,6 +192,13 @@ class KubernetesCluster:
         with self.clock.lock:
             namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
             self.state.add("namespaces", "", namespace | {"status": {"phase": "Active"}})
+
+    def taint_node(self, name: str, key: str, value: str = "", effect: str = "NoSchedule") -> None:
+        """Give a node a taint, which keeps new pods away, and those that are there with NoSchedule stay."""
+        with self.clock.lock:
+            node = self.state.get("nodes", "", name)
+            node["spec"].setdefault("taints", []).append({"key": key, "value": value, "effect": effect})
+            self.state.touch(node)
 
     def add_claim(self, namespace: str, name: str) -> None:
         """Add a persistent volume claim that is bound, for which a pod may wait."""

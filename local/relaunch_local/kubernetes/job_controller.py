@@ -192,7 +192,9 @@ class JobController:
     def _replace_pod(self, job: Document, backoff_seconds: float = _BACKOFF_SECONDS) -> None:
         is_there = self._state.find("jobs", job["metadata"]["namespace"], job["metadata"]["name"]) is job
         is_ending = self._is_finished(job) or has_condition(job, "FailureTarget") or job["spec"].get("suspend")
-        if is_there and not is_ending and not self._live_pods(job):
+        # One that is being deleted and was replaced is no pod of the Job any more (IsPodActive, pkg/controller).
+        live = [each for each in self._live_pods(job) if each["metadata"]["uid"] not in self._replaced]
+        if is_there and not is_ending and not live:
             self._add_pod(job, backoff_seconds)
 
     def _apply_policy(self, job: Document, pod: Document) -> tuple[str, str]:

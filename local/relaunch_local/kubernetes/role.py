@@ -1,4 +1,4 @@
-"""What a user may do in a namespace, by the manifest of a Role with its RoleBinding, as RBAC decides it.
+"""What a user may do, by the manifests of a Role or ClusterRole with its binding, as RBAC decides it.
 
 Source: "Using RBAC Authorization", Kubernetes. All that is not granted is forbidden; `*` and `resourceNames` are not
 read here, because the Role of Relaunch has neither.
@@ -62,6 +62,23 @@ def read_role(file: Path, namespace: str = "") -> Role:
     (subject,) = binding["subjects"]
     where = namespace or role["metadata"]["namespace"]
     return Role(subject["name"], frozenset(each for rule in role["rules"] for each in _grants(rule, where)))
+
+
+def read_cluster_role(file: Path) -> Role:
+    """Read a ClusterRole and its ClusterRoleBinding.
+
+    Raises:
+        ValueError: the file has something else, or grants by `*` or to certain names only.
+    """
+    documents = {each["kind"]: each for each in yaml.safe_load_all(file.read_text(encoding="utf-8")) if each}
+    if documents.keys() != {"ClusterRole", "ClusterRoleBinding"}:
+        raise ValueError(f"{file.name} is no ClusterRole with its ClusterRoleBinding: it has {', '.join(documents)}")
+    role = documents["ClusterRole"]
+    binding = documents["ClusterRoleBinding"]
+    if (binding["roleRef"]["kind"], binding["roleRef"]["name"]) != ("ClusterRole", role["metadata"]["name"]):
+        raise ValueError(f"the ClusterRoleBinding of {file.name} binds another role")
+    (subject,) = binding["subjects"]
+    return Role(subject["name"], frozenset(each for rule in role["rules"] for each in _grants(rule, "")))
 
 
 def _grants(rule: dict[str, Any], namespace: str) -> Iterable[Access]:

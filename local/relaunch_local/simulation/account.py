@@ -78,7 +78,7 @@ from relaunch_local.simulation.checks.trace import Trace
 from relaunch_local.simulation.checks.trigger_starts import TriggerStarts
 from relaunch_local.simulation.checks.useless_machines import UselessMachines
 from relaunch_local.simulation.checks.wait_reasons import WaitReasons
-from relaunch_local.simulation.cluster import ModelSts, make_cluster, make_targets
+from relaunch_local.simulation.cluster import make_cluster, make_sign_in, make_targets
 from relaunch_local.simulation.drawn_scenario import draw_scenario
 from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE
 from relaunch_local.simulation.notices.parts import Notices
@@ -319,10 +319,10 @@ class SimulatedAccount(CheckedWrites):
         objects = self._authorized("s3", in_pages(ModelS3(self.objects), self.scenario.page_size))
         s3: Any = CallingClient("s3", objects, self.calls, on_answer=told.s3_answered)
         ecr: Any = CallingClient("ecr", self._authorized("ecr", self.ecr), self.calls)
-        sts: Any = CallingClient("sts", self._authorized("sts", ModelSts()), self.calls)
+        clients = make_sign_in(self._authorized, self.calls)
         target = self.per_container(lambda: EcsTarget(ecs, CLUSTER, rate_limiter=self.rate_limiter()))
         ports: dict[str, Any] = {
-            "targets": make_targets(target, self.cluster, self.calls, sts, self.scenario, self.invariants),
+            "targets": make_targets(target, self.cluster, self.calls, clients, self.scenario, self.invariants),
             "revisions": self.per_container(lambda: EcsRevisions(ecs, clock, has_host_access=self.scenario.has_gangs)),
             "offerings": own_and_provided(self.scenario, ec2, clock, self.trace, self.snapshots.store),
             "fleet": Ec2Fleet(fleet, single_send, STACK),

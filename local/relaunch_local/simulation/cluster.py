@@ -1,13 +1,15 @@
-"""The cluster of a run, ACK or ACS: the fake API server on the run's clock, called by the application's own client.
+"""The cluster of a run: the fake API server on the run's clock, called by the application's own client.
 
 What a pod does reaches the invariants as an event of a task of ECS, so that those of tasks hold for pods too.
 """
 
+import base64
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -17,6 +19,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from relaunch.adapters.alibaba.cluster_access import KUBECONFIG_MINUTES
 from relaunch.adapters.alibaba.ram_role import AUDIENCE
 from relaunch.adapters.aws.client_config import SINGLE_SEND_CONFIG
+from relaunch.adapters.aws.eks_access import EksAccess
 from relaunch.adapters.aws.web_identity import WebIdentity
 from relaunch.adapters.kubernetes.api.client import KubernetesClient
 from relaunch.adapters.kubernetes.api.connection import EXPIRY_MARGIN
@@ -25,6 +28,7 @@ from relaunch.adapters.kubernetes.target import KubernetesTarget, kubernetes_tar
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.effects import Effect, StopTask
 from relaunch.core.kubernetes.ack import SHARING
+from relaunch.core.kubernetes.node_labels import NodeLabel
 from relaunch.ports import Targets, TaskTarget
 from relaunch_local.ecs import Clock, Event, ProcessSpec
 from relaunch_local.ecs.engine.region import iso
@@ -32,20 +36,21 @@ from relaunch_local.ecs.processes.port import LogTarget, ProcessHandle
 from relaunch_local.kubernetes.cluster import KubernetesCluster
 from relaunch_local.kubernetes.errors import ApiError
 from relaunch_local.kubernetes.requests import Request, answer
-from relaunch_local.kubernetes.role import read_role
+from relaunch_local.kubernetes.role import Role, read_cluster_role, read_role
 from relaunch_local.kubernetes.state import Document
 from relaunch_local.repository import REPOSITORY
 from relaunch_local.simulation.aws.calls import Calls
-from relaunch_local.simulation.aws.clients import AWS_ERRORS
+from relaunch_local.simulation.aws.clients import AWS_ERRORS, CallingClient
 from relaunch_local.simulation.aws.delayed_ecs import TASK_STATE_CHANGE
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.aws.template import STACK
 from relaunch_local.simulation.aws.trainings import Trainings
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.checks.invariants import Invariants
-from relaunch_local.simulation.scenario import ClusterScenario, Scenario
+from relaunch_local.simulation.scenario import EKS_CLUSTER, ClusterScenario, Scenario
 
 NAMESPACE = "training"
+_MANIFESTS = REPOSITORY / "infrastructure" / "kubernetes"
 _ADDRESS = "https://cluster.invalid"
 _GPU_GIB = 15
 _STATUSES = {"ThrottlingException": 429, "AccessDeniedException": 403}
@@ -92,6 +97,8 @@ class Troubles:
     suspended: dict[str, datetime] = field(default_factory=dict)
     released: set[str] = field(default_factory=set)
     """The best-effort capacity of the pod was announced to be released, and was."""
+    announced: set[str] = field(default_factory=set)
+    """A taint announced the end of its node, with which the pod ended."""
     unheard: set[str] = field(default_factory=set)
     """Its node was cut off."""
 
@@ -121,11 +128,13 @@ class _PodProcesses:
 class _Transport(httpx.BaseTransport):
     """Sends each request as a call that may fail; the user has the Role of functions."""
 
-    def __init__(self, cluster: KubernetesCluster, calls: Calls, page_size: int | None) -> None:
+    def __init__(self, cluster: KubernetesCluster, calls: Calls, page_size: int | None, *, reads_nodes: bool) -> None:
         self._cluster = cluster
         self._calls = calls
         self._page_size = page_size
-        self._role = read_role(REPOSITORY / "infrastructure" / "kubernetes" / "role.yaml", NAMESPACE)
+        role = read_role(_MANIFESTS / "role.yaml", NAMESPACE)
+        added = read_cluster_role(_MANIFESTS / "nodes.yaml").grants if reads_nodes else frozenset()
+        self._role = Role(role.user, role.grants | added)
         self.on_refused: Callable[[str], None] = lambda _what: None
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -149,7 +158,7 @@ class _Transport(httpx.BaseTransport):
 
     def _answer(self, asked: Request) -> tuple[int, Any, Any]:
         if refusal := self._role.refusal(asked.access, asked.name):
-            # To list nodes is a ClusterRole of its own, which need not be bound.
+            # To list nodes, or to read one, is a ClusterRole of its own, which need not be bound.
             if asked.access.resource != "nodes":
                 self.on_refused(refusal)
             return 403, ApiError(403, "Forbidden", refusal).to_status(), {}
@@ -167,6 +176,45 @@ class ModelSts:
         return {"WebIdentityToken": "a.b.c"}
 
 
+class ModelEks:
+    """Implements what is asked of the client of EKS."""
+
+    def describe_cluster(self, **_parameters: Any) -> dict[str, Any]:
+        """DescribeCluster."""
+        authority = {"data": base64.b64encode(b"-----BEGIN CERTIFICATE-----").decode()}
+        return {"cluster": {"status": "ACTIVE", "endpoint": _ADDRESS, "certificateAuthority": authority}}
+
+
+_MODELS = {"sts": ModelSts(), "eks": ModelEks()}
+
+
+class _Signer:
+    """Signs a request to STS, which is no call."""
+
+    def __init__(self) -> None:
+        ignore: Callable[..., None] = lambda *_given, **_named: None  # noqa: E731 - twice the same
+        self.meta = SimpleNamespace(events=SimpleNamespace(register=ignore, unregister=ignore))
+
+    def generate_presigned_url(self, *_given: Any, **_named: Any) -> str:
+        """Return an address."""
+        return "https://sts.invalid/"
+
+
+@dataclass(frozen=True)
+class SignIn:
+    """The clients of functions that sign in to the cluster with them."""
+
+    sts: Any
+    eks: Any
+
+    def sign_in(self, target: Target) -> None:
+        """Make the calls that signing in takes."""
+        if target.capabilities.is_on_alibaba_cloud:
+            WebIdentity(self.sts, AUDIENCE).issue_token()
+        else:
+            EksAccess(self.eks, _Signer(), EKS_CLUSTER).fetch()
+
+
 class _Connection:
     """Implements what the client needs of a connection: one of all functions, each of which signs in for itself."""
 
@@ -174,17 +222,17 @@ class _Connection:
     server = _ADDRESS
     identity = f"000000000000/{NAMESPACE}"
 
-    def __init__(self, transport: httpx.BaseTransport, identity: WebIdentity, clock: Clock) -> None:
+    def __init__(self, transport: httpx.BaseTransport, sign_in: Callable[[], None], clock: Clock) -> None:
         self._http = httpx.Client(transport=transport, base_url=_ADDRESS)
-        self._identity = identity
+        self._sign_in = sign_in
         self._clock = clock
         self._signed_in_until: datetime | None = None
 
     @property
     def http(self) -> httpx.Client:
-        """The client, once there are credentials: for a token of STS, Alibaba Cloud gives some for 15 minutes."""
+        """The client, once there are credentials: those of Alibaba Cloud and of EKS are for 15 minutes."""
         if self._signed_in_until is None or self._clock.now() >= self._signed_in_until:
-            self._identity.issue_token()
+            self._sign_in()
             self._signed_in_until = self._clock.now() + timedelta(minutes=KUBECONFIG_MINUTES) - EXPIRY_MARGIN
         return self._http
 
@@ -212,6 +260,12 @@ class _NotingTarget:
         self._on_effect(StopTask, task_id)
 
 
+def make_sign_in(authorized: Callable[[str, Any], Any], calls: Calls) -> SignIn:
+    """Return the clients of functions, whose calls are `authorized` by their roles."""
+    made = (CallingClient(name, authorized(name, each), calls) for name, each in _MODELS.items())
+    return SignIn(*made)
+
+
 class ClusterWorld:
     """The cluster of one run."""
 
@@ -234,17 +288,24 @@ class ClusterWorld:
         self._clock = clock
         self._tasks: dict[str, dict[str, Any]] = {}
         self._numbers = iter(range(1_000_000))
+        self._bought: dict[str, NodeLabel | None] = {}
         for _ in range(scenario.nodes):
             self.add_node()
 
-    def add_node(self) -> None:
-        """Add a node."""
-        name = f"cn-beijing.10.0.0.{next(self._numbers)}"
+    def add_node(self, like: str = "") -> None:
+        """Add a node, bought as another one was; without one, nodes are on spot and on demand in turn."""
+        number = next(self._numbers)
+        name = f"cn-beijing.10.0.0.{number}"
         labels = {"node.kubernetes.io/instance-type": "ecs.gn7i", "topology.kubernetes.io/zone": "cn-beijing-a"}
         if self._scenario.gpu_sharing is not None:
             labels[SHARING] = self._scenario.gpu_sharing.value
         if self._scenario.definition.target is Target.ACS:
             labels["type"] = "virtual-kubelet"
+        if self._scenario.labels is not None:
+            by_turn = self._scenario.labels.on_demand if number % 2 else self._scenario.labels.spot
+            self._bought[name] = self._bought.get(like, by_turn)
+            bought = self._bought[name]
+            labels |= {bought.key: bought.value} if bought is not None else {}
         self.cluster.add_node(name, gpus=2, gpu_gib=_GPU_GIB, labels=labels)
 
     def nodes(self) -> list[str]:
@@ -263,22 +324,24 @@ class ClusterWorld:
     def make_target(
         self,
         calls: Calls,
-        sts: Any,
+        clients: SignIn,
         page_size: int | None,
         on_effect: Callable[[type[Effect], str], None],
         on_refused: Callable[[str], None],
     ) -> TaskTarget:
-        """Return the target of the application's functions, which sign in by `sts`."""
+        """Return the target of the application's functions, which sign in with their clients."""
 
         def stopped(kind: type[Effect], task_id: str) -> None:
             self.asked_at.setdefault(task_id, self._clock.now())
             on_effect(kind, task_id)
 
-        transport = _Transport(self.cluster, calls, page_size)
+        transport = _Transport(self.cluster, calls, page_size, reads_nodes=self._scenario.reads_nodes)
         transport.on_refused = on_refused
-        connection: Any = _Connection(transport, WebIdentity(sts, AUDIENCE), self._clock)
         name = self._scenario.definition.target
-        target: Any = _NotingTarget(kubernetes_target(KubernetesClient(connection), name, STACK), stopped)
+        connection: Any = _Connection(transport, lambda: clients.sign_in(name), self._clock)
+        client = KubernetesClient(connection)
+        made = kubernetes_target(client, name, STACK, self._scenario.labels, self._clock.now)
+        target: Any = _NotingTarget(made, stopped)
         found: TaskTarget = target
         return found
 
@@ -315,15 +378,20 @@ def make_cluster(
 
 
 def make_targets(
-    ecs: TaskTarget, world: ClusterWorld | None, calls: Calls, sts: Any, scenario: Scenario, invariants: Invariants
+    ecs: TaskTarget,
+    world: ClusterWorld | None,
+    calls: Calls,
+    clients: SignIn,
+    scenario: Scenario,
+    invariants: Invariants,
 ) -> Targets:
-    """Return the targets of a stack: ECS, and the cluster if there is one; `sts` is the client of functions."""
+    """Return the targets of a stack: ECS, and the cluster if there is one, with the clients of functions."""
     makers: dict[Target, Callable[[], TaskTarget]] = {Target.ECS: lambda: ecs}
     if world is not None and scenario.cluster is not None:
 
         def refused(what: str) -> None:
             invariants.check("the role in the cluster allows what is asked of it", holds=False, message=what)
 
-        on_cluster = world.make_target(calls, sts, scenario.page_size, invariants.effects.done, refused)
+        on_cluster = world.make_target(calls, clients, scenario.page_size, invariants.effects.done, refused)
         makers[scenario.cluster.definition.target] = lambda: on_cluster
     return Targets(makers)

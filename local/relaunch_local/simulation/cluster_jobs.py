@@ -1,4 +1,4 @@
-"""Checks at the end of a run of the jobs on its ACK cluster: how they ended, and what is left of them."""
+"""Checks at the end of a run of the jobs on its cluster: how they ended, and what is left of them."""
 
 from datetime import timedelta
 
@@ -63,7 +63,7 @@ class ClusterJobs:
             said = f"{job.job_id}: {task} {stop.kind}"
             at = troubles.cleaned.get(task)
             # Of which of its pods a kubelet's event is nobody can say.
-            is_clear = job.definition.target is Target.ACK and cluster.pod_counts[task] == 1
+            is_clear = job.definition.target is not Target.ACS and cluster.pod_counts[task] == 1
             if at is not None and is_clear and invariants.recorded_at[task] - at < _EVENTS_KEPT:
                 is_known = stop.kind in {StopKind.SUCCESS, StopKind.CANCELLED, StopKind.TIME_OUT}
                 invariants.check("a program that finished is known to, though its pod is gone", is_known, said)
@@ -71,6 +71,9 @@ class ClusterJobs:
             if task in troubles.released and not is_own:
                 is_free = not is_failure(stop.kind)
                 invariants.check("capacity that ACS takes away is no failure of the program", is_free, said)
+            if task in troubles.announced and not is_own:
+                is_free = not is_failure(stop.kind)
+                invariants.check("a node whose end a taint announces costs no failure", is_free, said)
             if task in troubles.suspended:
                 is_free = not is_failure(stop.kind) and cluster.pod_counts[task] == 1
                 invariants.check("a task whose place a queue took does not go on", is_free, said)

@@ -1,4 +1,4 @@
-"""The cluster of some seeds, ACK or ACS: one definition whose jobs run there, its trainings, and its events."""
+"""The cluster of some seeds, of any kind: one definition whose jobs run there, its trainings, and its events."""
 
 import random
 from dataclasses import replace
@@ -7,6 +7,8 @@ from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuReq
 from relaunch.core.definitions.definition import GithubTrigger, JobDefinition, RetryRules, S3Trigger
 from relaunch.core.definitions.kubernetes_workload import GpuSharing, KubernetesWorkload
 from relaunch.core.definitions.targets import Target
+from relaunch.core.kubernetes.node_labels import NodeLabel, NodeLabels
+from relaunch.core.kubernetes.pod_grants import PodGrants
 from relaunch_local.simulation.aws.outages import KUBERNETES, STS, Kind, Outage
 from relaunch_local.simulation.aws.recipes import Recipe
 from relaunch_local.simulation.chance import Chance
@@ -14,6 +16,9 @@ from relaunch_local.simulation.scenario import BUCKET, CHECKPOINTS, ClusterScena
 
 NAME = "atari"
 IMAGE = "registry.cn-beijing.aliyuncs.com/acme/atari:1"
+NODE_LABELS = NodeLabels(
+    spot=NodeLabel("karpenter.sh/capacity-type", "spot"), on_demand=NodeLabel("karpenter.sh/capacity-type", "on-demand")
+)
 _SHARE_OF_SEEDS = 0.1
 _OUTAGES_SHARE = 0.3
 _OLD_SERVER = 20
@@ -55,9 +60,13 @@ def with_cluster(chance: Chance, scenario: Scenario) -> Scenario:
     )
     cluster = ClusterScenario(definition, dice.choice((_OLD_SERVER, _NEW_SERVER)), dice.randint(1, 3))
     events = [_draw_event(dice, scenario.chaos_seconds, number) for number in range(dice.randint(2, 4))]
+    cluster = _vary_cluster(chance.stream("scenario/cluster/kind"), cluster)
+    cluster = _let_be_elsewhere(chance.stream("scenario/cluster/elsewhere"), cluster)
+    grants = scenario.limits.pods if cluster.labels is None else PodGrants(nodes=cluster.labels)
     return replace(
         scenario,
-        cluster=_vary_cluster(chance.stream("scenario/cluster/kind"), cluster),
+        cluster=cluster,
+        limits=replace(scenario.limits, pods=grants),
         recipes={**scenario.recipes, NAME: recipe},
         events=(*scenario.events, *events),
         outages=(*scenario.outages, *_draw_outages(chance.stream("scenario/cluster/outages"), scenario)),
@@ -82,6 +91,20 @@ def _vary_cluster(dice: random.Random, cluster: ClusterScenario) -> ClusterScena
     gpu = GpuRequirement(count=1, memory_mib=dice.choice((4, 10)) * 1_024, compute_percent=percent)
     shared = replace(definition, accelerator=AcceleratorRequirement(gpu=gpu))
     return replace(cluster, definition=shared, gpu_sharing=sharing)
+
+
+def _let_be_elsewhere(dice: random.Random, cluster: ClusterScenario) -> ClusterScenario:
+    """Let half of the clusters with whole GPUs be no cluster of Alibaba Cloud, with nodes on spot and others."""
+    definition = cluster.definition
+    workload = definition.kubernetes
+    if definition.target is not Target.ACK or cluster.gpu_sharing is not None or dice.random() < 0.5:
+        return cluster
+    if workload is None:
+        raise AssertionError("the definition is for a cluster")
+    purchase = dice.choice((PurchasePolicy.SPOT, PurchasePolicy.ON_DEMAND, PurchasePolicy.SPOT_THEN_ON_DEMAND))
+    elsewhere = replace(definition, target=Target.KUBERNETES, purchase=purchase)
+    reads_nodes = dice.random() < 0.8
+    return replace(cluster, definition=elsewhere, nodes=cluster.nodes + 1, labels=NODE_LABELS, reads_nodes=reads_nodes)
 
 
 def _draw_outages(dice: random.Random, scenario: Scenario) -> list[Outage]:

@@ -9,6 +9,7 @@ from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.kubernetes_workload import GpuSharing
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.kubernetes.node_labels import NodeLabels
 from relaunch.ports import CapacityProviderOffer
 from relaunch_local.ecs import (
     AutoScalingGroup,
@@ -41,6 +42,7 @@ _UNPULLABLE_DIGEST = f"sha256:{'9' * 64}"
 EVERY_IMAGE = {(IMAGES, "latest"): f"sha256:{'1' * 64}", (UNPULLABLE_IMAGES, "latest"): _UNPULLABLE_DIGEST}
 """The digests of the images that are in ECR from the start."""
 TASK_DEFINITION_COMMAND = ("train",)
+EKS_CLUSTER = "ml"
 _CLUSTER_ID = "c0123456789abcdef0123456789abcdef"
 _GPU = {"resourceRequirements": [{"type": "GPU", "value": "1"}]}
 _DEVICE = {"hostPath": "/dev/neuron0", "containerPath": "/dev/neuron0", "permissions": ["read", "write"]}
@@ -89,6 +91,16 @@ class ClusterScenario:
     nodes: int
     gpu_sharing: GpuSharing | None = None
     """How its nodes share their GPUs; None: jobs have whole ones."""
+    labels: NodeLabels | None = None
+    """With which labels its nodes say how they are bought; None: they do not."""
+    reads_nodes: bool = False
+    """Whether the functions may read nodes, and so see what their taints announce."""
+
+    @property
+    def role_parameters(self) -> Mapping[str, str]:
+        """Return the template's parameter with the cluster."""
+        is_on_alibaba_cloud = self.definition.target.capabilities.is_on_alibaba_cloud
+        return {"AckClusterId": _CLUSTER_ID} if is_on_alibaba_cloud else {"EksClusterName": EKS_CLUSTER}
 
 
 @dataclass(frozen=True)
@@ -170,7 +182,7 @@ class Scenario:
         """Return the template's parameters that say what the roles of functions allow."""
         families = sorted({each.task_definition for each in self.definitions})
         # Without a kubeconfig in Secrets Manager: functions sign in by their role.
-        cluster = {} if self.cluster is None else {"AckClusterId": _CLUSTER_ID}
+        cluster = {} if self.cluster is None else self.cluster.role_parameters
         topics = {} if self.other_triggers is None else {"SnsTopicArns": ",".join(TOPICS)}
         notices = {} if self.notices is None else self.notices.parameters
         reserved = ",".join(self.machines.settings.reservation_ids)

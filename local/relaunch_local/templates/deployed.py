@@ -108,6 +108,7 @@ class DeployedStacks:
         for end in _FILES:
             yield self.arn("cloudformation", f"stack/{self.name}{end}/{self._id(f'stack{end}', 32)}")
         yield self.arn("ssm", f"parameter/relaunch/{self.name}/notices")
+        yield self.arn("eks", f"cluster/{self.name}")
         yield self.arn("sns", f"{self.name}-training")
         yield self._key
         yield from map(self._secret, ("github", "github-statuses", "ack"))
@@ -218,6 +219,7 @@ class DeployedStacks:
             "CapacityReservations": self._reservation,
             "GithubTokenSecretArn": self._secret("github"),
             "GithubStatusTokenSecretArn": self._secret("github-statuses"),
+            "EksClusterName": self.name,
             "AckKubeconfigSecretArn": self._secret("ack"),
             "AcsClusterId": "c0123456789abcdef",
             "Uploads": "on",

@@ -140,6 +140,20 @@ def test_a_warning_stops_the_task_which_saves_and_is_launched_again(on_acs):
     assert on_acs.attempt(job_id).number == 2
 
 
+def test_a_job_says_who_announced_that_its_node_is_taken_away(on_acs):
+    job_id = on_acs.submit_and_deliver()
+    task_id = on_acs.arn(job_id)
+    on_acs.tasks.run(task_id, None, started_at=on_acs.now)
+    on_acs.reconcile(after=MINUTE)
+    warning = "warning of Karpenter that its node is taken away (taint karpenter.sh/disrupted)"
+    seen = on_acs.tasks.tasks[task_id]
+    on_acs.tasks.tasks[task_id] = replace(seen, warned_at=on_acs.now, warning=warning)
+
+    on_acs.reconcile(after=MINUTE)
+
+    assert on_acs.attempt(job_id).intent.detail.startswith(f"{warning} for ")
+
+
 def test_a_job_that_was_deleted_in_the_cluster_is_lost_after_a_while_and_launched_again(on_acs):
     job_id = on_acs.submit_and_deliver()
     task_id = on_acs.arn(job_id)

@@ -66,6 +66,8 @@ def _what_to_set(name: Target) -> str:
     match name:
         case Target.ECS:
             return "CapacityProviders, or MachineSubnets for machines of its own"
+        case Target.KUBERNETES:
+            return "EksClusterName, or KubernetesKubeconfigSecretArn for a cluster elsewhere,"
         case Target.ACK:
             return "AckClusterId"
         case Target.ACS:

@@ -12,6 +12,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.trigger_facts import TriggerFacts
 from relaunch.core.kubernetes.acs_drivers import AcsDrivers, find_driver_notices, find_strict_problems
 from relaunch.core.kubernetes.node_fit import GpuNode, NodeFit
+from relaunch.core.kubernetes.node_labels import NodeLabels
 from relaunch.core.kubernetes.pod_grants import find_grant_problems
 from relaunch.core.kubernetes.rules import find_kubernetes_notices, find_problems, kubernetes_revision, predict_job_fit
 from relaunch.core.lifecycle.market_choice import MarketChoice, follows_market, narrow
@@ -64,7 +65,7 @@ def check_bucket(definition: JobDefinition, deps: PlanDependencies) -> tuple[str
     return problem, () if problem else bucket_notices(bucket, facts, deps.checkpoint_grants)
 
 
-_NO_PRICES = "the prices of Alibaba Cloud are not known: the cluster places the pod, and no cost is estimated"
+_NO_PRICES = "the prices of the cluster are not known: it places the pod, and no cost is estimated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,13 +187,16 @@ def _plan_on_kubernetes(definition: JobDefinition, deps: PlanDependencies) -> Pl
     return replace(plan, problem=plan.problem or refused or problem, bucket_notices=notices)
 
 
-def with_fit(plan: Plan, nodes: Sequence[GpuNode]) -> Plan:
-    """Return the plan of a definition for ACK or ACS with what the nodes of its cluster say of its pod."""
-    return plan if plan.problem else replace(plan, fits=predict_job_fit(plan.definition, nodes))
+def with_fit(plan: Plan, nodes: Sequence[GpuNode], labels: NodeLabels | None = None) -> Plan:
+    """Return the plan of a definition for a cluster with what its nodes say of its pod.
+
+    `labels` are those that the stack names.
+    """
+    return plan if plan.problem else replace(plan, fits=predict_job_fit(plan.definition, nodes, labels))
 
 
 def plan_on_kubernetes(definition: JobDefinition, at: datetime, drivers: AcsDrivers | None) -> Plan:
-    """Return the plan of a definition for ACK or ACS: nothing is selected, for the cluster places its pod.
+    """Return the plan of a definition for a cluster: nothing is selected, for the cluster places its pod.
 
     Without a list of `drivers` nothing is said of the driver.
     """

@@ -143,7 +143,8 @@ def _warned(job: Job, seen: _Seen) -> HostWarned | None:
     observation = seen.get(_task_id(job) or "")
     if attempt is None or attempt.warned_at is not None or observation is None or observation.warned_at is None:
         return None
-    return HostWarned("", observation.warned_at, observation.task_id, cause="notice that its pod is taken away")
+    cause = observation.warning or "notice that its pod is taken away"
+    return HostWarned("", observation.warned_at, observation.task_id, cause=cause)
 
 
 def _observed(job: Job, seen: _Seen, deps: ReconcileDependencies) -> JobEvent | None:

@@ -1,4 +1,4 @@
-"""What takes places of pods in a cluster for a while: quotas, nodes out of reach, clean-ups, queues, ACS's preemption.
+"""What takes places of pods in a cluster: quotas, nodes out of reach or that go, clean-ups, queues, ACS's preemption.
 
 Only some seeds have these, from streams of their own, so that all others are as they were.
 """
@@ -22,6 +22,12 @@ _SUSPENDED_SECONDS = (1_200.0, 3_000.0)
 _SEEN_AFTER = timedelta(minutes=5)
 _CLEANED_AFTER = (0.5, 20.0)
 _SUSPENDS = 22
+_TAINTS = ("karpenter.sh/disrupted", "ToBeDeletedByClusterAutoscaler", "aws-node-termination-handler/spot-itn")
+# What the Cluster Autoscaler leaves pods; a spot interruption is two minutes ahead, of which functions that fail may
+# miss both looks.
+_NOTICE_SECONDS = (300.0, 600.0)
+# The kubelet says how its containers ended before its machine does.
+_KUBELET_SECONDS = 30.0
 _QUOTA = "simulated"
 WITHDRAWN_WITHIN = timedelta(minutes=25)
 """How long a Job may stay without a pod that is refused: five minutes, and looks that fail."""
@@ -53,6 +59,8 @@ class ClusterTroubles:
             "job-suspended": self._suspend,
             "best-effort-released": self._release,
         }
+        if self._account.scenario.cluster is not None and self._account.scenario.cluster.reads_nodes:
+            faults = {**faults, "node-announced": self._announce}
         kind = self._dice.choice(tuple(faults))
         if self._account.chance.strikes(kind, 2.0) and not faults[kind](self._world):
             self._account.chance.withdraw()
@@ -121,6 +129,21 @@ class ClusterTroubles:
         world.cluster.release_best_effort(NAMESPACE, pod["metadata"]["name"])
         return True
 
+    def _announce(self, world: ClusterWorld) -> bool:
+        """Announce the end of a node by a taint; its pods end with it and say no reason, as one may without a drain."""
+        state = world.cluster.state
+        used = {str(pod["spec"]["nodeName"]) for pod in world.pods()} & set(world.nodes())
+        nodes = sorted(each for each in used if not state.get("nodes", "", each)["spec"].get("taints"))
+        if not nodes:
+            return False
+        node = self._dice.choice(nodes)
+        world.cluster.taint_node(node, self._dice.choice(_TAINTS))
+        clock = self._account.clock
+        ends_in = self._dice.uniform(*_NOTICE_SECONDS)
+        clock.call_later(ends_in, lambda: _end_pods(world, node))
+        clock.call_later(ends_in + _KUBELET_SECONDS, lambda: _remove_node(world, node))
+        return True
+
     def _succeeded(self, pod: Document) -> None:
         world = self._world
         if world is None or not self._account.chance.strikes("pod-cleaned", 2.0):
@@ -131,6 +154,20 @@ class ClusterTroubles:
 
 def _task_of(pod: Document) -> str:
     return str(pod["metadata"]["labels"][TASK])
+
+
+def _end_pods(world: ClusterWorld, node: str) -> None:
+    for pod in list(world.pods()) if node in world.nodes() else ():
+        if pod["spec"].get("nodeName") == node:
+            world.troubles.announced.add(_task_of(pod))
+            world.cluster._kubelet.release(pod)  # noqa: SLF001 - the fake has no other word for it
+
+
+def _remove_node(world: ClusterWorld, node: str) -> None:
+    if node in world.nodes():
+        world.cluster.lose_node(node)
+        world.cluster.remove_node(node)
+        world.add_node(node)
 
 
 def _created(job: Document) -> datetime:

@@ -1,4 +1,4 @@
-"""What goes wrong in the ACK cluster of a run: nodes are lost and removed, pods evicted or deleted, Jobs deleted."""
+"""What goes wrong in the cluster of a run: nodes are lost and removed, pods evicted or deleted, Jobs deleted."""
 
 from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.cluster import NAMESPACE
@@ -52,4 +52,4 @@ class ClusterFaults:
         world.cluster.lose_node(name)
         clock = self._account.clock
         clock.call_later(self._dice.uniform(*_REMOVED_AFTER), lambda: world.cluster.remove_node(name))
-        clock.call_later(self._dice.uniform(*_NEW_AFTER), world.add_node)
+        clock.call_later(self._dice.uniform(*_NEW_AFTER), lambda: world.add_node(name))

@@ -205,16 +205,16 @@ SHARE = {"gpu_memory": "2GiB", "compute_percent": "30"}
         ({"target": "ack", "gpu": "1", "label": ["app=Tesla T4"]}, ["--label: `Tesla T4` is not a label's value"]),
         ({"target": "ack", "gpu": "1", "command": "bash 'run"}, ["--command: no closing quotation in `bash 'run`"]),
         ({"target": "ack", "gpu": "1", "working_directory": "root"}, ["--working-directory: "]),
-        ({"gpu": "1", "command": "bash"}, ["--command: is for `--target ack` and"]),
-        ({"target": "akc", "gpu": "1"}, ["--target: `akc` is none of ecs, ack, acs"]),
+        ({"gpu": "1", "command": "bash"}, ["--command: is for clusters: `--target kubernetes`,"]),
+        ({"target": "akc", "gpu": "1"}, ["--target: `akc` is none of ecs, kubernetes, ack, acs"]),
         (
             {"gpu": "1", "image": "trainer", "compute_class": "gpu"},
             [
-                "--image: is for `--target ack` and `--target acs`",
-                "--compute-class: is for `--target ack` and `--target acs`",
+                "--image: is for clusters: `--target kubernetes`, `ack`, `acs`",
+                "--compute-class: is for clusters: `--target kubernetes`, `ack`, `acs`",
             ],
         ),
-        ({"target": "ecs", "gpu": "1", "card_memory": "1GiB"}, ["--card-memory: is for `--target ack` and"]),
+        ({"target": "ecs", "gpu": "1", "card_memory": "1GiB"}, ["--card-memory: is for clusters: `--target kubernetes`,"]),
     ],
 )  # fmt: skip
 def test_what_a_target_cannot_have_is_said_of_the_options(options, expected):

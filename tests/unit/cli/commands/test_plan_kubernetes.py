@@ -1,4 +1,4 @@
-"""plan of jobs on ACK and ACS: the manifest of the Job, without AWS and without a cluster."""
+"""plan of jobs on clusters: the manifest of the Job, without AWS and without a cluster."""
 
 from dataclasses import replace
 
@@ -10,6 +10,9 @@ from fakes.cli_session import flat, invoke
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.kubernetes.node_labels import NodeLabel, NodeLabels
+from relaunch.core.kubernetes.pod_grants import PodGrants
 
 SHARE = ("--target", "ack", "--gpu", "1", "--gpu-memory", "2GiB", "--compute-percent", "30")
 FILE = """jobs:
@@ -43,7 +46,7 @@ def test_a_share_on_ack_is_shown_as_a_manifest_that_kubectl_reads():
         "limits": {"aliyun.com/gpu-mem": "2", "aliyun.com/gpu-core.percentage": "30"}
     }
     assert pod["nodeSelector"] == {"ack.node.gpu.schedule": "core_mem"}
-    assert "the prices of Alibaba Cloud are not known" in flat(result.stderr)
+    assert "the prices of the cluster are not known" in flat(result.stderr)
 
 
 def test_the_same_as_json():
@@ -68,10 +71,10 @@ def test_what_is_rounded_is_noted():
     [
         ((*SHARE[:-1], "31"), ["--compute-percent: 31 percent cannot be submitted", "so give 30 or 35"]),
         (("--target", "acs", "--gpu", "1"), ["`--vcpus` is missing", "`--memory` is missing", "`--model` is missing"]),
-        (("--target", "eks", "--gpu", "1"), ["--target: `eks` is none of ecs, ack, acs"]),
+        (("--target", "eks", "--gpu", "1"), ["--target: `eks` is a cluster like any other: write `kubernetes`"]),
         ((*SHARE, "--zone", "us-east-1a"), ["--zone cannot be combined with --target ack: it is about EC2"]),
         ((*SHARE, "--all-types", "--explain", "g5.xlarge"), ["--all-types and --explain cannot be combined"]),
-        (("--gpu", "1", "--image", "trainer"), ["--image: is for `--target ack` and `--target acs`"]),
+        (("--gpu", "1", "--image", "trainer"), ["--image: is for clusters: `--target kubernetes`, `ack`, `acs`"]),
     ],
 )
 def test_what_the_target_cannot_have_is_refused(options, messages):
@@ -174,3 +177,45 @@ def test_a_credential_in_the_environment_is_noted_on_each_target_without_its_val
     assert "put it into `kubernetes.secrets`" in notes
     assert "put it into `secrets` of the task definition's container" in notes
     assert token not in notes
+
+
+ANYWHERE = """jobs:
+  train:
+    target: kubernetes
+    kubernetes: {image: registry.example.com/trainer:v1, gpu_model: nvidia-l4}
+    accelerator: {gpu: {}}
+    purchase: spot-then-on-demand
+"""
+GKE = NodeLabels("cloud.google.com/gke-accelerator", NodeLabel("cloud.google.com/gke-spot", "true"))
+
+
+@pytest.mark.usefixtures("_no_configuration")
+def test_a_partition_of_a_gpu_is_asked_for_by_its_resource():
+    options = ("--target", "kubernetes", "--gpu", "1", "--gpu-resource", "nvidia.com/mig-1g.5gb", "--model", "A100")
+
+    result = invoke("plan", *options, columns=200)
+
+    manifest = yaml.safe_load(result.stdout[result.stdout.index("apiVersion") :])
+    pod = manifest["spec"]["template"]["spec"]
+    assert result.exit_code == 0
+    assert pod["containers"][0]["resources"] == {"limits": {"nvidia.com/mig-1g.5gb": "1"}}
+    assert pod["nodeSelector"] == {"nvidia.com/gpu.product": "A100"}
+    assert "node labels are those of a stack that names none: KubernetesSpotLabel" in flat(result.stderr)
+
+
+def test_the_nodes_of_a_plan_have_the_labels_of_the_stack(relaunch, session, tmp_path):
+    file = tmp_path / "relaunch.yaml"
+    file.write_text(ANYWHERE, encoding="utf-8")
+    refused = relaunch("plan", str(file))
+    session.deps = replace(session.deps, limits=StackLimits(pods=PodGrants(nodes=GKE)))
+
+    (plan,) = relaunch("plan", str(file), "--json").document["plans"]
+
+    assert refused.exit_code == 4
+    assert "set its parameter KubernetesSpotLabel" in flat(refused.stdout)
+    pod = plan["manifest"]["spec"]["template"]["spec"]
+    assert pod["nodeSelector"] == {"cloud.google.com/gke-accelerator": "nvidia-l4", "cloud.google.com/gke-spot": "true"}
+    assert pod["tolerations"] == [
+        {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
+        {"key": "cloud.google.com/gke-spot", "operator": "Equal", "value": "true", "effect": "NoSchedule"},
+    ]

@@ -15,6 +15,7 @@ BEFORE = {"AckClusterId": "c1", "AckRegion": "cn-beijing", "KubernetesNamespace"
         ({"AckClusterId": ""}, BEFORE, "AckClusterId changes"),
         ({"AckClusterId": "c1", "AcsClusterId": "c9"}, BEFORE, ""),
         ({"AckClusterId": "c1"}, {}, ""),
+        ({"EksClusterName": "b"}, {"EksClusterName": "a"}, "EksClusterName changes: pods of jobs on kubernetes go on"),
     ],
 )
 def test_a_change_of_a_cluster_that_the_stack_has_is_said_with_what_follows(

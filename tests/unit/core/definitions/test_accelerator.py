@@ -24,9 +24,10 @@ def test_in_a_text_a_part_is_in_percent() -> None:
     assert [str(each) for each in (Accelerators("L4", 4), Accelerators("L4", fraction=0.25))] == ["4x L4", "25% of L4"]
 
 
-def test_only_a_pod_on_acs_is_pay_as_you_go_unless_somebody_asks() -> None:
+def test_a_pod_that_may_choose_is_not_preemptible_unless_somebody_asks() -> None:
     assert {target: usual_purchase(target) for target in Target} == {
         Target.ECS: PurchasePolicy.SPOT_THEN_ON_DEMAND,
+        Target.KUBERNETES: PurchasePolicy.ON_DEMAND,
         Target.ACK: PurchasePolicy.SPOT_THEN_ON_DEMAND,
         Target.ACS: PurchasePolicy.ON_DEMAND,
     }

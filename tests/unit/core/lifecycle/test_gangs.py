@@ -258,6 +258,21 @@ def test_a_gang_is_not_lost_with_a_machine_while_others_may_live():
     assert decided(only, TimePassed(), late).job.current_attempt.stop is not None
 
 
+def test_a_gang_is_lost_some_time_after_its_last_machine_has_ended():
+    first = decided(gang(live_ranks=(1, 2)), HostEnded("i-2", "terminated", SOON)).job
+    later = SOON + timedelta(minutes=25)
+    both = decided(first, HostEnded("i-1", "terminated", later)).job
+    assert decided(both, TimePassed(), later + timedelta(minutes=10)).job.current_attempt.stop is None
+    lost = decided(both, TimePassed(), later + timedelta(minutes=45)).job
+    assert lost.current_attempt.stop is not None
+    assert lost.current_attempt.task_ids == (task_id(1), task_id(2), task_id(3))
+
+
+def test_a_gang_of_which_no_rank_was_seen_is_not_lost_with_one_of_its_machines():
+    unseen = decided(gang(live_ranks=()), HostEnded("i-2", "terminated", SOON)).job
+    assert decided(unseen, TimePassed(), SOON + timedelta(minutes=45)).job.current_attempt.stop is None
+
+
 def test_the_machines_of_the_ranks_that_do_not_stop_are_given_up():
     job = replace(gang("so", live_ranks=(1,)), state_since=NOW)
     late = decided(job, TimePassed(is_described=True), NOW + timedelta(minutes=20)).job

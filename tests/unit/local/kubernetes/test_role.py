@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
 from relaunch.core.launches.launch import TaskPlaced
 from relaunch.core.offerings.offering import OfferingKey
-from relaunch_local.kubernetes.role import Access, Role, read_role
+from relaunch_local.kubernetes.role import Access, Role, read_cluster_role, read_role
 from relaunch_local.repository import REPOSITORY
 from tests.unit.local.kubernetes.conftest import NAMESPACE, manifest
 
@@ -66,13 +67,32 @@ def test_the_functions_use_every_grant_and_need_no_other():
         assert target.describe([placed.task_id])[placed.task_id]
         assert list(target.list_tasks())
         assert list(target.list_nodes()) == []
+        assert kubernetes_target(recorder, Target.ACK, STACK).describe([placed.task_id])[placed.task_id]
         target.stop(placed.task_id, "cancelled")
 
     methods = {name for name in vars(Cluster) if not name.startswith("_")}
     assert recorder.called == methods, "a call of the functions is not tried here"
     # Whoever has signed in may read the version.
     assert {each for each in cluster.server.granted if each.resource != "/version"} == ROLE.grants
-    assert cluster.server.refused == {Access("list", "", "nodes")}
+    assert cluster.server.refused == {Access("list", "", "nodes"), Access("get", "", "nodes")}
+
+
+def test_with_the_cluster_role_a_taint_of_the_node_warns_and_nothing_more_is_allowed():
+    nodes = read_cluster_role(FILE.parent / "nodes.yaml")
+    role = Role(ROLE.user, ROLE.grants | nodes.grants)
+    with served_cluster(Target.KUBERNETES, role=role) as cluster:
+        placed = cluster.target.launch(replace(PREEMPTIBLE, workload=KubernetesWorkload("image:v1")))
+        assert isinstance(placed, TaskPlaced)
+        node = cluster.run(placed.task_id)
+        assert cluster.target.describe([placed.task_id])[placed.task_id].warned_at is None
+        cluster.cluster.taint_node(node, "karpenter.sh/disrupted")
+
+        warned = cluster.target.describe([placed.task_id])[placed.task_id]
+
+    assert warned.warning == "warning of Karpenter that its node is taken away (taint karpenter.sh/disrupted)"
+    assert nodes.grants == {Access("get", "", "nodes")}
+    assert nodes.user == ROLE.user
+    assert cluster.server.refused == set()
 
 
 def test_nothing_else_is_allowed(limited, server, world):
@@ -133,3 +153,19 @@ def test_a_manifest_that_grants_in_another_way_is_refused(tmp_path: Path, old, n
 
     with pytest.raises(ValueError, match=message):
         read_role(file)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("kind: ClusterRoleBinding", "kind: RoleBinding", "no ClusterRole with its ClusterRoleBinding: it has Cluster"),
+        ("  kind: ClusterRole\n", "  kind: Role\n", "binds another role"),
+        ("verbs: [get]", 'verbs: ["*"]', "a rule that is not made of groups, resources and verbs by name"),
+    ],
+)
+def test_a_cluster_role_that_grants_in_another_way_is_refused(tmp_path: Path, old, new, message):
+    file = tmp_path / "nodes.yaml"
+    file.write_text((FILE.parent / "nodes.yaml").read_text().replace(old, new, 1))
+
+    with pytest.raises(ValueError, match=message):
+        read_cluster_role(file)

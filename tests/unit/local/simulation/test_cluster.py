@@ -19,7 +19,7 @@ from relaunch_local.simulation.aws.runtime import Runtime
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.aws.trainings import Trainings
 from relaunch_local.simulation.chance import Chance
-from relaunch_local.simulation.cluster import ClusterWorld
+from relaunch_local.simulation.cluster import ClusterWorld, SignIn
 from relaunch_local.simulation.scenario import ClusterScenario
 
 DEFINITION = make_definition(name="atari", target=Target.ACK, kubernetes=KubernetesWorkload("image:1"))
@@ -41,7 +41,7 @@ class World:
         calls = Calls(Runtime(self.clock, self.chance, lambda _line: None), self.chance)
         note: Callable[..., None] = lambda _kind, of: self.stopped.append(of)  # noqa: E731
         self.tokens = 0
-        self.target = self.world.make_target(calls, self, 1, note, self.refused.append)
+        self.target = self.world.make_target(calls, SignIn(self, self), 1, note, self.refused.append)
 
     def get_web_identity_token(self, **_parameters: Any) -> dict[str, str]:
         self.tokens += 1

@@ -16,7 +16,7 @@ from relaunch.adapters.definition_file.values import MAX_RUNTIME, parse_size_mib
 from relaunch.adapters.definition_file.yaml_document import Document, KeyPath, Mark, Place
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.durations import write_duration
-from relaunch.core.definitions.targets import Target
+from relaunch.core.definitions.targets import WITH_PODS
 from relaunch.core.kubernetes.rules import kubernetes_revision
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.records import dataclass
@@ -65,6 +65,7 @@ KUBERNETES_OPTIONS: Mapping[str, KeyPath] = MappingProxyType(
         "--memory": (*_KUBERNETES, "memory"),
         "--model": (*_KUBERNETES, "gpu_model"),
         "--driver": (*_KUBERNETES, "gpu_driver"),
+        "--gpu-resource": (*_KUBERNETES, "gpu_resource"),
         "--gpu-sharing": (*_KUBERNETES, "gpu_sharing"),
         "--gpu-placement": (*_KUBERNETES, "gpu_placement"),
         "--compute-class": (*_KUBERNETES, "compute_class"),
@@ -79,7 +80,6 @@ KUBERNETES_OPTIONS: Mapping[str, KeyPath] = MappingProxyType(
 )
 """The options for keys of the block `kubernetes`; on ECS some of them are for other keys, and others for none."""
 
-_KUBERNETES_TARGETS = frozenset(str(target) for target in Target if target.capabilities.runs_pods)
 _ON_ECS_TOO = frozenset({"--vcpus", "--memory", "--model", "--driver"})
 
 # Values that YAML reads as numbers; others stay strings, which the models reject.
@@ -126,7 +126,7 @@ def parse_request(options: Mapping[str, Value], catalogue: Mapping[str, Instance
     problems = [_in_options(problem.key_path, problem.message, options, paths) for problem in document.problems]
     if paths is not OPTIONS:
         return _kubernetes_request(model, problems)
-    problems += [f"{each}: is for `--target ack` and `--target acs`" for each in _misplaced(options)]
+    problems += [f"{each}: is for clusters: `--target {'`, `'.join(WITH_PODS)}`" for each in _misplaced(options)]
     vcpus = _read(options, "--vcpus", _parse_vcpus, problems)
     memory_mib = _read(options, "--memory", parse_size_mib, problems)
     architecture = _read_architecture(options, problems)
@@ -148,7 +148,7 @@ def _kubernetes_request(model: JobModel | None, problems: list[str]) -> AdHocReq
 
 def _paths(options: Mapping[str, Value]) -> Mapping[str, KeyPath]:
     """Return the keys that options are for, which depend on the target."""
-    return {**OPTIONS, **KUBERNETES_OPTIONS} if options.get("--target") in _KUBERNETES_TARGETS else OPTIONS
+    return {**OPTIONS, **KUBERNETES_OPTIONS} if options.get("--target") in WITH_PODS else OPTIONS
 
 
 def _misplaced(options: Mapping[str, Value]) -> list[str]:

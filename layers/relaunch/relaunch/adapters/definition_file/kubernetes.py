@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 from relaunch.adapters.definition_file.kubernetes_values import (
     AnnotationKey,
     ContainerImage,
+    GpuResource,
     LabelKey,
     LabelValue,
     MountPath,
@@ -137,7 +138,7 @@ class PodModel(StrictModel):
 
 
 class KubernetesModel(StrictModel):
-    """What the job's pod has on ACK and ACS; on ECS the task definition says it."""
+    """What the job's pod has in a cluster; on ECS the task definition says it."""
 
     image: ContainerImage
     """The container image, with its registry."""
@@ -184,7 +185,9 @@ class KubernetesModel(StrictModel):
     region: RegionId = ""
     """Alibaba Cloud region of the cluster, such as cn-beijing: not every region has every way to share a GPU."""
     gpu_model: LabelValue = ""
-    """GPU model in the target's words: ACK's node label `aliyun.accelerator/nvidia_name`, ACS's GPU model series."""
+    """GPU model in the target's words: the value of the stack's or ACK's label of nodes, ACS's GPU model series."""
+    gpu_resource: GpuResource = ""
+    """What a GPU is instead of `nvidia.com/gpu`: a MIG partition (nvidia.com/mig-1g.5gb), or a GPU shared in time."""
     gpu_sharing: Annotated[Literal["exclusive", "cgpu", "core_mem", "share", "mps"], _to_member(GpuSharing)] | None = (
         None
     )

@@ -3,17 +3,20 @@
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, StringConstraints
 
 from relaunch.adapters.definition_file.values import check_text, text_schema
+from relaunch.core.definitions.targets import Target
 
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
 _SUBDOMAIN = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*"
 _IMAGE = r"[A-Za-z0-9][A-Za-z0-9.:/_-]*(?:@sha256:[0-9a-f]{64})?"
+_GPU_RESOURCE = r"nvidia\.com/[a-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
 _REGION = r"[a-z]{2,}(?:-[a-z0-9]+)+"
 _MOUNT_PATH = r"/[^\x00:/][^\x00:]*"
 _SUB_PATH = r"(?!/)(?!(?:.*/)?\.\.(?:/|$))[^\x00]+"
 _KEY_OF_SECRET = r"[A-Za-z0-9._-]+"  # noqa: S105 - a pattern
+_SERVICES = frozenset({"eks", "gke", "aks", "k8s"})
 _OWN_LABEL_PREFIXES = ("relaunch", "batch.kubernetes.io", "container.apparmor.security.beta.kubernetes.io")
 _OWN_LABELS = ("job-name", "controller-uid", "app.kubernetes.io/managed-by")
 # What gives a pod a role of the cloud without a service account.
@@ -40,6 +43,14 @@ def _check_identity(value: str) -> str:
     return value
 
 
+def _check_target(value: object) -> object:
+    """Reject the names of services, one of which is nearly that of another target."""
+    if isinstance(value, str) and value in _SERVICES:
+        raise ValueError(f"`{value}` is a cluster like any other: write `{Target.KUBERNETES}`")
+    return value
+
+
+TARGET_NAME = BeforeValidator(_check_target)
 ContainerImage = Annotated[
     str,
     check_text(_IMAGE, "a container image: write it like registry.example.com/team/trainer:v1"),
@@ -79,6 +90,11 @@ ObjectName = Annotated[
     StringConstraints(max_length=253),
     check_text(_SUBDOMAIN, "an object's name (lower-case letters, digits, - and .)"),
     text_schema(_SUBDOMAIN),
+]
+GpuResource = Annotated[
+    str,
+    check_text(_GPU_RESOURCE, "an extended resource of NVIDIA's: write it like nvidia.com/mig-1g.5gb"),
+    text_schema(_GPU_RESOURCE),
 ]
 RegionId = Annotated[
     str, check_text(_REGION, "a region of Alibaba Cloud: write it like cn-beijing"), text_schema(_REGION)

@@ -1,6 +1,6 @@
 """Messages for validation errors of a definition file, with their line and column."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -13,7 +13,7 @@ from relaunch.adapters.definition_file.triggers import GITHUB_EVENTS, TRIGGER_CH
 from relaunch.adapters.definition_file.values import suggest
 from relaunch.adapters.definition_file.yaml_document import Document, KeyPath
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.definitions.targets import Target
+from relaunch.core.definitions.targets import WITH_PODS, Target
 from relaunch.core.kubernetes.acs_drivers import find_strict_problems
 from relaunch.core.kubernetes.pod_keys import find_pod_problems
 from relaunch.core.kubernetes.rules import find_problems
@@ -87,10 +87,10 @@ def report_missing_block(document: Document, base: KeyPath, job: object) -> None
         text = f"`kubernetes` is missing: {target} needs its image at least"
         document.report((*base, "kubernetes"), text, at_key=True)
     if target.capabilities.takes_task_definition and "task_definition" not in job:
-        hint = ": with `kubernetes` alone, `target` is ack or acs" if "kubernetes" in job else ""
+        hint = f": with `kubernetes` alone, `target` is {_in_words(WITH_PODS)}" if "kubernetes" in job else ""
         document.report((*base, "task_definition"), f"`task_definition` is missing{hint}", at_key=True)
     if not target.capabilities.reads_oss and location.startswith("oss://"):
-        text = f"`{location}` is not an S3 location: write it like s3://bucket/prefix/; oss:// is for ack and acs"
+        text = f"`{location}` is not an S3 location: write it like s3://bucket/prefix/; oss:// is for clusters"
         document.report((*base, "checkpoint"), text)
 
 
@@ -102,6 +102,10 @@ def report_rule_problems(document: Document, base: KeyPath, definition: JobDefin
         by_key.setdefault((*base, *problem.key), []).append(str(problem))
     for path, texts in by_key.items():
         document.report(path, "; ".join(texts), at_key=path not in document.places)
+
+
+def _in_words(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 def _path_in_file(document: Document, location: KeyPath) -> KeyPath:

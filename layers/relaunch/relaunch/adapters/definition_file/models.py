@@ -9,6 +9,7 @@ from relaunch.adapters.definition_file.accelerators import MOST, AcceleratorMode
 from relaunch.adapters.definition_file.concurrency import ConcurrencyModel, check_group
 from relaunch.adapters.definition_file.estimates import EstimateModel
 from relaunch.adapters.definition_file.kubernetes import KubernetesModel
+from relaunch.adapters.definition_file.kubernetes_values import TARGET_NAME
 from relaunch.adapters.definition_file.links import Links
 from relaunch.adapters.definition_file.notices import Notices, to_routes
 from relaunch.adapters.definition_file.triggers import StrictModel, TriggerModel
@@ -27,7 +28,7 @@ from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.core.definitions.accelerator import PurchasePolicy, usual_purchase
 from relaunch.core.definitions.definition import InputRule, JobDefinition, RetryRules
 from relaunch.core.definitions.durations import write_duration
-from relaunch.core.definitions.targets import Target
+from relaunch.core.definitions.targets import WITH_PODS, Target
 from relaunch.core.market.policies import DEFAULT_PADDING, DEFAULT_POLICY, PolicyName
 
 DEFAULT_MAX_RUNTIME = timedelta(hours=48)
@@ -106,8 +107,7 @@ def _may_be_faster(estimate: EstimateModel, info: ValidationInfo) -> bool:
     return estimate.on is not None and models != (estimate.on.model,)
 
 
-_WITH_PODS = [each.value for each in Target if each.capabilities.runs_pods]
-_ON_KUBERNETES = {"properties": {"target": {"enum": _WITH_PODS}}, "required": ["target"]}
+_ON_KUBERNETES = {"properties": {"target": {"enum": [each.value for each in WITH_PODS]}}, "required": ["target"]}
 
 
 class JobModel(
@@ -123,7 +123,7 @@ class JobModel(
     task_definition: Family = ""
     """ECS task definition family; the newest ACTIVE revision is used. Needed on `ecs`."""
     kubernetes: KubernetesModel | None = None
-    """What the pod has on Kubernetes. Needed on `ack` and `acs`."""
+    """What the pod has on Kubernetes. Needed on every target but `ecs`."""
     container: ContainerName | None = None
     """The container whose exit code counts and that gets the overrides; needed with several containers."""
     on: list[TriggerModel] = Field(default_factory=list)
@@ -184,8 +184,8 @@ class JobModel(
     """Which failures are retried, besides how many of them."""
     max_price_per_hour: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Highest price of one machine, in USD per hour."""
-    target: Literal[*Target] = Target.ECS  # type: ignore[valid-type]  # mypy takes no values that are computed
-    """Where tasks run: Amazon ECS, or Alibaba Cloud's ACK or ACS."""
+    target: Annotated[Literal[*Target], TARGET_NAME] = Target.ECS  # type: ignore[valid-type]  # mypy takes no values that are computed
+    """Where tasks run: Amazon ECS, a Kubernetes cluster (EKS, GKE, your own), or Alibaba Cloud's ACK or ACS."""
 
     @field_validator("nodes")
     @classmethod

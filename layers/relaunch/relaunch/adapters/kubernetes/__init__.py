@@ -1,1 +1,1 @@
-"""Kubernetes clusters: Alibaba Cloud ACK and ACS."""
+"""Kubernetes clusters."""

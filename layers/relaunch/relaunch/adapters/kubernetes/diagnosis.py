@@ -8,10 +8,11 @@ from relaunch.adapters.kubernetes.inspection import SYSTEM_NAMESPACE, ClusterIns
 from relaunch.core.checks import Check, is_ok, problem, unknown
 from relaunch.core.definitions.kubernetes_workload import PodSecurity
 from relaunch.core.kubernetes import ack_checks
-from relaunch.core.kubernetes.role_rules import ROLE, missing_verbs
+from relaunch.core.kubernetes.role_rules import NEEDED_OF_NODES, NODES_ROLE, ROLE, missing_verbs
 from relaunch.core.records import dataclass
 
 _APPLY_ROLE = "kubectl apply -f infrastructure/kubernetes/role.yaml"
+_APPLY_NODES = "kubectl apply -f infrastructure/kubernetes/nodes.yaml"
 APPLY_READER = "kubectl apply -f infrastructure/kubernetes/reader.yaml"
 _CGPU = "cgpu"
 _ENFORCED = "pod-security.kubernetes.io/enforce"
@@ -72,6 +73,33 @@ def check_namespace(client: KubernetesClient) -> Iterator[Check]:
     namespace = client.namespace
     yield _unless_forbidden("namespace", lambda: _check_namespace(cluster, namespace), "to read namespaces")
     yield _unless_forbidden("role", lambda: _check_role(cluster, namespace), f"to read Roles in {namespace}")
+
+
+def check_node_warnings(client: KubernetesClient) -> Iterator[Check]:
+    """Check whether the functions may read nodes, whose taints announce that they are taken away.
+
+    Raises:
+        TransientError: the cluster does not answer.
+        UnauthorizedError: it refuses the credentials.
+    """
+    cluster = ClusterInspection(client)
+    yield _unless_forbidden("node warnings", lambda: _check_node_warnings(cluster), "to read ClusterRoles")
+
+
+def _check_node_warnings(cluster: ClusterInspection) -> Check:
+    """Check the ClusterRole, which jobs run without: that it is missing is no problem."""
+    rules = cluster.role_rules("", NODES_ROLE)
+    missing = "" if rules is None else ", ".join(missing_verbs(rules, NEEDED_OF_NODES))
+    subjects = [] if rules is None or missing else cluster.subjects_of("", NODES_ROLE)
+    if subjects:
+        return is_ok("node warnings", f"{NODES_ROLE} is given to {', '.join(subjects)}")
+    if rules is None:
+        text = f"there is no ClusterRole {NODES_ROLE}"
+    elif missing:
+        text = f"the ClusterRole {NODES_ROLE} does not allow {missing}"
+    else:
+        text = f"no ClusterRoleBinding gives anybody the ClusterRole {NODES_ROLE}"
+    return unknown("node warnings", f"{text}: that a node is taken away, its pods alone tell", _APPLY_NODES)
 
 
 def _check_namespace(cluster: ClusterInspection, namespace: str) -> Check:

@@ -73,15 +73,17 @@ class ClusterInspection:
         return None if found is None else found.metadata.labels
 
     def role_rules(self, namespace: str, name: str) -> list[Rule] | None:
-        """Return the rules of a Role, None if there is none of this name."""
-        role = self._client.get_object(f"{_rbac(namespace)}/roles/{quote(name, safe='')}")
+        """Return the rules of a Role, without a namespace of a ClusterRole; None if there is none of this name."""
+        kind = "roles" if namespace else "clusterroles"
+        role = self._client.get_object(f"{_rbac(namespace)}/{kind}/{quote(name, safe='')}")
         if role is None:
             return None
         return [_rule(each) for each in _mappings(role.field("rules"))]
 
     def subjects_of(self, namespace: str, role: str) -> list[str]:
-        """Return whom RoleBindings give a Role."""
-        listed = (each for page in self._client.list_objects(f"{_rbac(namespace)}/rolebindings") for each in page)
+        """Return whom RoleBindings give a Role, without a namespace ClusterRoleBindings a ClusterRole."""
+        kind = "rolebindings" if namespace else "clusterrolebindings"
+        listed = (each for page in self._client.list_objects(f"{_rbac(namespace)}/{kind}") for each in page)
         bindings = [each for each in listed if _mapping(each.field("roleRef")).get("name") == role]
         return sorted(
             {str(subject.get("name", "")) for each in bindings for subject in _mappings(each.field("subjects"))}
@@ -99,7 +101,8 @@ def _mappings(value: object) -> list[Mapping[str, Any]]:
 
 
 def _rbac(namespace: str) -> str:
-    return f"/apis/rbac.authorization.k8s.io/v1/namespaces/{quote(namespace, safe='')}"
+    within = f"/namespaces/{quote(namespace, safe='')}" if namespace else ""
+    return f"/apis/rbac.authorization.k8s.io/v1{within}"
 
 
 def _rule(document: Mapping[str, Any]) -> Rule:

@@ -1,4 +1,4 @@
-"""The manifest of the Job that runs a placement on ACK or ACS.
+"""The manifest of the Job that runs a placement in a cluster.
 
 Sources: the Kubernetes API Reference (batch/v1, v1), and those of core.kubernetes for GPUs.
 """
@@ -21,6 +21,7 @@ from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Po
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.kubernetes.acs import ask_storage
+from relaunch.core.kubernetes.node_labels import NodeLabels
 from relaunch.core.kubernetes.pod_fragment import find_fragment_problems
 from relaunch.core.kubernetes.pod_gpus import PodGpus
 from relaunch.core.kubernetes.rules import MAIN_CONTAINER, QUEUE_LABEL, ask_gpus, purchase_options
@@ -37,15 +38,18 @@ _DISRUPTION_RULE = {"action": "FailJob", "onPodConditions": [{"type": "Disruptio
 _KEPT_SECONDS = 3 * 24 * 3600
 
 
-def manifest_builder(target: Target, stack: str) -> Callable[[LaunchRequest], dict[str, Any]]:
-    """Return what builds the Jobs of a stack on a target."""
-    return lambda request: build_job(request, target, stack)
+def manifest_builder(
+    target: Target, stack: str, labels: NodeLabels | None = None
+) -> Callable[[LaunchRequest], dict[str, Any]]:
+    """Return what builds the Jobs of a stack on a target, whose nodes have these labels."""
+    return lambda request: build_job(request, target, stack, labels)
 
 
-def preview_job(definition: JobDefinition, stack: str) -> dict[str, Any]:
+def preview_job(definition: JobDefinition, stack: str, labels: NodeLabels | None = None) -> dict[str, Any]:
     """Return the manifest of a definition's job as if it were launched now: what its event gives is not in it.
 
     It is for the first purchase option that the job may have, and named after the definition, as jobs have no ID yet.
+    `labels` are those of the nodes, by the stack.
 
     Raises:
         PermanentError: that of build_job.
@@ -63,10 +67,10 @@ def preview_job(definition: JobDefinition, stack: str) -> dict[str, Any]:
         workload=definition.kubernetes,
         gpu=definition.accelerator.gpu,
     )
-    return build_job(request, definition.target, stack)
+    return build_job(request, definition.target, stack, labels)
 
 
-def build_job(request: LaunchRequest, target: Target, stack: str) -> dict[str, Any]:
+def build_job(request: LaunchRequest, target: Target, stack: str, labels: NodeLabels | None = None) -> dict[str, Any]:
     """Return the manifest of the Job of a placement; quantities are strings, as clients write them.
 
     Raises:
@@ -79,14 +83,14 @@ def build_job(request: LaunchRequest, target: Target, stack: str) -> dict[str, A
         raise PermanentError(f"launching {request.attempt}: the job has no `kubernetes` or no `accelerator.gpu`")
     if problems := find_fragment_problems(workload, request.container, request.environment):
         raise PermanentError(f"launching {request.attempt}: {'; '.join(map(str, problems))}")
-    gpus = ask_gpus(target, gpu, workload, request.offering.purchase)
+    gpus = ask_gpus(target, gpu, workload, request.offering.purchase, labels)
     own = {**task_labels(stack, request.attempt, request.placement_number), "app.kubernetes.io/managed-by": "relaunch"}
-    labels = {**workload.labels, **own}
+    pod_labels = {**workload.labels, **own}
     annotations = {**workload.annotations, **owner_annotation(request.attempt)}
     # The disk of ACS is the pod's, and has its image; elsewhere it is a resource of the container.
     own_disk = ask_storage(workload.disk_mib) if target.capabilities.has_compute_classes else {}
     template = {
-        "metadata": {"labels": {**labels, **gpus.labels}, "annotations": {**annotations, **own_disk}},
+        "metadata": {"labels": {**pod_labels, **gpus.labels}, "annotations": {**annotations, **own_disk}},
         "spec": _pod_spec(request, workload, gpus, target),
     }
     name = task_name(request.attempt, request.placement_number)
@@ -94,7 +98,7 @@ def build_job(request: LaunchRequest, target: Target, stack: str) -> dict[str, A
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": name, "labels": {**labels, **queue}, "annotations": annotations},
+        "metadata": {"name": name, "labels": {**pod_labels, **queue}, "annotations": annotations},
         "spec": {
             **({"suspend": True} if queue else {}),
             "parallelism": 1,
@@ -123,7 +127,7 @@ def _pod_spec(request: LaunchRequest, workload: KubernetesWorkload, gpus: PodGpu
         "automountServiceAccountToken": bool(workload.service_account) and workload.service_account_token,
         "securityContext": _pod_security_context(workload),
         "containers": [_container(request, workload, mounts) | {"resources": _resources(workload, gpus, target)}],
-        **placement(workload),
+        **placement(workload, gpus.tolerations),
     }
     if found:
         spec["volumes"] = found

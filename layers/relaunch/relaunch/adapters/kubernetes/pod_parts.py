@@ -3,7 +3,7 @@
 Sources: the Kubernetes API Reference (v1); for memory as a volume "Volumes: emptyDir", Kubernetes documentation.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, PodVolume, Toleration
@@ -53,10 +53,13 @@ def _mount(name: str, volume: PodVolume) -> dict[str, Any]:
     return {**given, "readOnly": True} if volume.read_only else given
 
 
-def placement(workload: KubernetesWorkload) -> dict[str, Any]:
-    """Return what a pod asks of nodes, its scheduler and registries, as far as it is given."""
+def placement(workload: KubernetesWorkload, tolerations: Iterable[Toleration] = ()) -> dict[str, Any]:
+    """Return what a pod asks of nodes, its scheduler and registries, as far as it is given.
+
+    `tolerations` are those that follow from its GPUs.
+    """
     found = {
-        "tolerations": [_toleration(each) for each in workload.tolerations],
+        "tolerations": [_toleration(each) for each in dict.fromkeys((*tolerations, *workload.tolerations))],
         "imagePullSecrets": [{"name": name} for name in workload.image_pull_secrets],
         "priorityClassName": workload.priority_class,
         "schedulerName": workload.scheduler_name,

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -22,19 +22,14 @@ from relaunch.adapters.kubernetes.labels import (
 )
 from relaunch.adapters.kubernetes.launches import check_limits, outcome_of_error, outcome_of_existing
 from relaunch.adapters.kubernetes.manifest import manifest_builder
-from relaunch.adapters.kubernetes.observation import (
-    TO_BE_RELEASED,
-    is_ending,
-    is_stop_called,
-    observe_node,
-    observe_task,
-)
+from relaunch.adapters.kubernetes.observation import is_ending, is_stop_called, observe_node, observe_task
 from relaunch.adapters.kubernetes.own_ends import COMPLETED, KILLING, find_finished, lacks_end
 from relaunch.adapters.kubernetes.pod_refusals import FAILED_CREATE, report_refusal
+from relaunch.adapters.kubernetes.pod_warnings import PodWarnings
 from relaunch.adapters.kubernetes.queues import KNOWS_SUSPEND, QUEUE_PENDING, find_queue_words, is_held_back
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import AttemptKey
-from relaunch.core.kubernetes.acs import BEST_EFFORT, COMPUTE_QOS
+from relaunch.core.kubernetes.node_labels import NodeLabels
 from relaunch.core.launches.launch import (
     LaunchOutcome,
     LaunchRequest,
@@ -79,6 +74,8 @@ class Cluster(Protocol):
 
     def list_nodes(self) -> Iterator[Sequence[Node]]: ...
 
+    def get_node(self, name: str) -> Node | None: ...
+
     def list_events(self, involved_object_uid: str = "", reason: str = "") -> Sequence[Event]: ...
 
 
@@ -90,10 +87,11 @@ class KubernetesTarget:
     instances finds none.
     """
 
-    def __init__(self, cluster: Cluster, stack: str, build_manifest: ManifestBuilder) -> None:
+    def __init__(self, cluster: Cluster, stack: str, build_manifest: ManifestBuilder, warnings: PodWarnings) -> None:
         self._cluster = cluster
         self._stack = stack
         self._build_manifest = build_manifest
+        self._warnings = warnings
 
     def identify(self) -> str:
         return self._cluster.identity
@@ -233,7 +231,7 @@ class KubernetesTarget:
         pods = [pod for page in self._cluster.list_pods(selector) for pod in page]
         pods_of = _by_task(pods)
         known = {job.metadata.name: job for job in jobs}
-        warned = self._find_warnings(pods)
+        warned = self._warnings.find(pods)
         without_pod = [job for name, job in known.items() if name not in pods_of]
         refused = self._find_refusals(without_pod)
         finished = self._find_finished(without_pod)
@@ -242,14 +240,15 @@ class KubernetesTarget:
             observe_task(
                 known.get(name),
                 pods_of.get(name, ()),
-                warned.get(name),
+                warned[name].at if name in warned else None,
                 refused.get(name),
                 has_finished=name in finished,
                 queue=queues.get(name, ""),
             )
             for name in dict.fromkeys((*known, *pods_of))
         )
-        return [replace(each, cluster=self.identify()) for each in observed]
+        words = {name: each.words for name, each in warned.items()}
+        return [replace(each, cluster=self.identify(), warning=words.get(each.task_id, "")) for each in observed]
 
     def _find_finished(self, jobs: Iterable[Job]) -> frozenset[str]:
         """Return the names of the complete Jobs whose programs had ended before their pods were removed.
@@ -293,26 +292,17 @@ class KubernetesTarget:
         except PortError:
             return {}
 
-    def _find_warnings(self, pods: Iterable[Pod]) -> Mapping[str, datetime]:
-        """Return the tasks on preemptible capacity that is going to be taken away, with when that was announced.
 
-        A warning that cannot be read is not waited for: the task is looked at again soon.
-        """
-        preemptible = {pod.metadata.uid: _task_of(pod) for pod in pods if _is_preemptible(pod)}
-        if not preemptible:
-            return {}
-        try:
-            events = [each for reason in TO_BE_RELEASED for each in self._cluster.list_events(reason=reason)]
-        except PortError:
-            return {}
-        known = ((preemptible.get(each.involved_object.uid), each.at) for each in events)
-        announced = sorted((at, name) for name, at in known if name is not None and at is not None)
-        return {name: at for at, name in reversed(announced)}
-
-
-def kubernetes_target(cluster: Cluster, kind: Target, stack: str) -> KubernetesTarget:
-    """Return the target for the Jobs of a stack in a cluster of ACK or ACS."""
-    return KubernetesTarget(cluster, stack, manifest_builder(kind, stack))
+def kubernetes_target(
+    cluster: Cluster,
+    kind: Target,
+    stack: str,
+    labels: NodeLabels | None = None,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> KubernetesTarget:
+    """Return the target for the Jobs of a stack in a cluster of a kind, whose nodes have these labels."""
+    warnings = PodWarnings(cluster, kind.capabilities.has_node_taints, now)
+    return KubernetesTarget(cluster, stack, manifest_builder(kind, stack, labels), warnings)
 
 
 def hash_of(manifest: Mapping[str, Any]) -> str:
@@ -330,10 +320,6 @@ def with_hash(manifest: Mapping[str, Any], request_hash: str) -> dict[str, Any]:
 def _by_task(pods: Iterable[Pod]) -> dict[str, list[Pod]]:
     ordered = sorted(pods, key=_task_of)
     return {name: list(group) for name, group in groupby(ordered, key=_task_of) if name}
-
-
-def _is_preemptible(pod: Pod) -> bool:
-    return pod.metadata.labels.get(COMPUTE_QOS) == BEST_EFFORT and pod.status.phase != "Pending"
 
 
 def _task_of(pod: Pod) -> str:

@@ -84,8 +84,10 @@ class KubernetesWorkload:
     """What the pod of a job has, as far as its accelerator does not say it.
 
     `vcpus` and `memory_mib` are both requests and limits; None asks for none. `gpu_model` is the model in the words of
-    the target: on ACK the label `aliyun.accelerator/nvidia_name` of nodes, on ACS a GPU model series. `region` is the
-    region of the cluster in the words of Alibaba Cloud, whose IDs are in part those of AWS; empty if it is not given.
+    the target: on ACK the label `aliyun.accelerator/nvidia_name` of nodes, on ACS a GPU model series, elsewhere the
+    label that the stack names. `gpu_resource` is the extended resource that a GPU is, empty for `nvidia.com/gpu`: a MIG
+    partition, or GPUs that are shared in time. `region` is the region of the cluster in the words of Alibaba Cloud,
+    whose IDs are in part those of AWS; empty if it is not given.
 
     `service_account_token`: the pod has the token with which its service account calls the API of the cluster.
     `run_as_user` is the ID of the user that its processes have; None is that of the image.
@@ -131,3 +133,4 @@ class KubernetesWorkload:
     annotations: Mapping[str, str] = field(default_factory=dict)
     pod: Mapping[str, object] = field(default_factory=dict)
     queue: str = ""
+    gpu_resource: str = ""

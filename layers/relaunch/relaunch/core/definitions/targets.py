@@ -20,9 +20,12 @@ class Capabilities:
     otherwise it is asked every minute. `describes_by_listing`: what describes one task lists all of them.
     `keeps_pending_tasks`: a task that finds no node waits in the cluster for as long as it is left there.
     `reads_oss`: a task can have its checkpoints in Alibaba Cloud OSS. `has_compute_classes`: a job chooses the compute
-    class of its GPUs. `takes_gpu_driver`: a job chooses the version of its GPU driver. `notice_window`: the end of a
-    task within this time after a warning is attributed to it.
-    `runs_several_nodes`: a job may have several tasks at once, each on a machine for itself.
+    class of its GPUs. `takes_gpu_driver`: a job chooses the version of its GPU driver. `has_node_labels`: the stack
+    says which labels its nodes have for the model of their GPUs and for how they are bought. `has_node_taints`: its
+    nodes announce by taints that they are taken away. `is_on_alibaba_cloud`: functions sign in to it as a RAM role of
+    Alibaba Cloud, otherwise with their own roles of AWS, or with a kubeconfig. `notice_window`: the end of a task
+    within this time after a warning is attributed to it. `runs_several_nodes`: a job may have several tasks at once,
+    each on a machine for itself.
     """
 
     takes_task_definition: bool
@@ -36,6 +39,9 @@ class Capabilities:
     reads_oss: bool
     has_compute_classes: bool
     takes_gpu_driver: bool
+    has_node_labels: bool
+    has_node_taints: bool
+    is_on_alibaba_cloud: bool
     notice_window: timedelta
     runs_several_nodes: bool
 
@@ -52,35 +58,47 @@ _ECS = Capabilities(
     reads_oss=False,
     has_compute_classes=False,
     takes_gpu_driver=False,
+    has_node_labels=False,
+    has_node_taints=False,
+    is_on_alibaba_cloud=False,
     # Two minutes ahead.
     notice_window=timedelta(minutes=3),
     runs_several_nodes=True,
 )
-_ACK = Capabilities(
+_KUBERNETES = Capabilities(
     takes_task_definition=False,
     runs_pods=True,
+    # Nodes of EKS are EC2 instances, but of their warnings the cluster tells.
     runs_on_ec2=False,
     offers_instance_types=False,
-    # Nodes of a pool of spot instances are taken away too, but a job cannot choose them by its purchase option.
-    has_spot=False,
+    # By a label of nodes, which the stack has to name.
+    has_spot=True,
     sends_events=False,
     describes_by_listing=True,
     keeps_pending_tasks=True,
     reads_oss=True,
     has_compute_classes=False,
     takes_gpu_driver=False,
-    # ACS announces it five minutes ahead ("Overview of BestEffort computing"), and a pod then has its grace period.
+    has_node_labels=True,
+    has_node_taints=True,
+    is_on_alibaba_cloud=False,
+    # A spot node of AWS ends after two minutes; the cluster autoscaler gives pods up to ten (its `max-graceful-
+    # termination-sec`), and ACS announces it five ahead ("Overview of BestEffort computing"). A pod then has its grace
+    # period.
     notice_window=timedelta(minutes=10),
     runs_several_nodes=False,
 )
-# Spot is its quality of service `best-effort`.
-_ACS = replace(_ACK, has_spot=True, has_compute_classes=True, takes_gpu_driver=True)
+# Nodes of a pool of spot instances are taken away too, but a job cannot choose them by its purchase option.
+_ACK = replace(_KUBERNETES, has_spot=False, has_node_labels=False, is_on_alibaba_cloud=True)
+# Spot is its quality of service `best-effort`; its nodes are virtual.
+_ACS = replace(_ACK, has_spot=True, has_compute_classes=True, takes_gpu_driver=True, has_node_taints=False)
 
 
 class Target(StrEnum):
     """Where the tasks of a job run."""
 
     ECS = "ecs"  # Amazon ECS
+    KUBERNETES = "kubernetes"  # any cluster whose nodes have NVIDIA's device plug-in
     ACK = "ack"  # Alibaba Cloud Container Service for Kubernetes
     ACS = "acs"  # Alibaba Cloud Container Compute Service
 
@@ -90,9 +108,15 @@ class Target(StrEnum):
         match self:
             case Target.ECS:
                 return _ECS
+            case Target.KUBERNETES:
+                return _KUBERNETES
             case Target.ACK:
                 return _ACK
             case Target.ACS:
                 return _ACS
             case _:
                 assert_never(self)
+
+
+WITH_PODS = tuple(each for each in Target if each.capabilities.runs_pods)
+"""The targets that are clusters of Kubernetes."""

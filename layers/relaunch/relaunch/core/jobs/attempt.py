@@ -260,6 +260,11 @@ class Attempt:
         """Return the name of the task of the current placement in the target; that of rank 0 of several."""
         return self.placement.task_id
 
+    @property
+    def task_ids(self) -> tuple[str, ...]:
+        """Return the names of all tasks of the current placement in the target, in the order of their ranks."""
+        return self.placement.task_ids
+
     def run_time(self, now: datetime) -> timedelta | None:
         """Return how long its program ran, or has run until `now`; None if it has not started, or nobody says that."""
         if self.started_at is None:

@@ -1,1 +1,1 @@
-"""Rules of the Kubernetes targets ACK and ACS: how GPUs are asked for there, and what cannot be asked for."""
+"""Rules of the targets with pods: how GPUs are asked for in a cluster, and what ACK and ACS add to that."""

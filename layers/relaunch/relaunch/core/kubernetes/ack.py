@@ -1,14 +1,15 @@
-"""GPUs on Alibaba Cloud ACK: whole ones, or shares by the scheduler and cGPU of an ACK Pro cluster.
+"""GPUs on Alibaba Cloud ACK: whole ones as in any cluster, or shares by the scheduler and cGPU of an ACK Pro cluster.
 
 Sources: "Configure shared GPU scheduling with computing power allocation", "Multi-GPU sharing" and "Enable scheduling
 features", Container Service for Kubernetes.
 """
 
 import math
+from dataclasses import replace
 
 from relaunch.core.definitions.accelerator import GpuRequirement
 from relaunch.core.definitions.kubernetes_workload import GpuSharing, KubernetesWorkload
-from relaunch.core.kubernetes.pod_gpus import WHOLE_GPUS, PodGpus
+from relaunch.core.kubernetes.pod_gpus import PodGpus, ask_whole_gpus
 from relaunch.core.kubernetes.problem import Problem, of_gpu, of_workload
 from relaunch.core.offerings.instance_types import nearest_names
 
@@ -53,6 +54,9 @@ def find_ack_problems(gpu: GpuRequirement, workload: KubernetesWorkload) -> tupl
     """Return why ACK would refuse the GPUs of a job, or never run it."""
     sharing = sharing_of(gpu, workload)
     problems = [*_percent_problems(gpu, sharing), *_region_problems(gpu, workload.region)]
+    if workload.gpu_resource and sharing is not GpuSharing.EXCLUSIVE:
+        text = f"`{workload.gpu_resource}` is no share of a GPU's memory: leave it out, or leave `memory` out"
+        problems.append(of_workload("gpu_resource", text))
     if sharing is GpuSharing.EXCLUSIVE:
         if workload.gpu_placement is not None:
             text = "`gpu_placement` is for shares of a GPU: leave it out, or ask for `memory`"
@@ -99,16 +103,16 @@ def _region_problems(gpu: GpuRequirement, region: str) -> list[Problem]:
 
 def ask_ack_gpus(gpu: GpuRequirement, workload: KubernetesWorkload) -> PodGpus:
     """Return how a pod asks ACK for the GPUs of a job without problems."""
-    selector = {GPU_NAME: workload.gpu_model} if workload.gpu_model else {}
     sharing = sharing_of(gpu, workload)
+    whole = ask_whole_gpus(gpu, workload, GPU_NAME)
     if sharing is GpuSharing.EXCLUSIVE:
         # Only nodes of this mode have the resource; many of them have no label.
-        return PodGpus({WHOLE_GPUS: gpu.count}, {}, selector, notices=_whole_notices(gpu))
+        return replace(whole, notices=_whole_notices(gpu))
     memory_gib = math.ceil((gpu.memory_mib or 0) / _MIB_PER_GIB)
     resources = {GPU_MEMORY: gpu.count * memory_gib}
     if gpu.compute_percent is not None:
         resources[GPU_COMPUTE] = gpu.compute_percent
-    selector |= {SHARING: sharing.value}
+    selector = {**whole.node_selector, SHARING: sharing.value}
     if workload.gpu_placement is not None:
         selector[PLACEMENT] = workload.gpu_placement.value
     labels = {GPU_COUNT: str(gpu.count)} if gpu.count > 1 else {}

@@ -1,4 +1,4 @@
-"""GPUs on Alibaba Cloud ACS: whole ones of a compute class, or shares of a reserved one.
+"""GPUs on Alibaba Cloud ACS: whole ones as in any cluster, of a compute class, or shares of a reserved one.
 
 Sources: "Specify GPU models and driver versions for ACS GPU-accelerated pods", "Overview of ACS pods", "Preemptible
 instances" and "Use shared GPU scheduling on GPU-HPN nodes", Container Compute Service.
@@ -6,10 +6,11 @@ instances" and "Use shared GPU scheduling on GPU-HPN nodes", Container Compute S
 
 import math
 import re
+from dataclasses import replace
 
 from relaunch.core.definitions.accelerator import GpuRequirement, PurchaseOption
 from relaunch.core.definitions.kubernetes_workload import ComputeClass, KubernetesWorkload
-from relaunch.core.kubernetes.pod_gpus import WHOLE_GPUS, PodGpus
+from relaunch.core.kubernetes.pod_gpus import PodGpus, ask_whole_gpus
 from relaunch.core.kubernetes.problem import Problem, of_gpu, of_workload
 
 COMPUTE_CLASS = "alibabacloud.com/compute-class"
@@ -54,6 +55,9 @@ def find_acs_problems(gpu: GpuRequirement, workload: KubernetesWorkload) -> tupl
     if workload.gpu_driver and not is_driver_version(workload.gpu_driver):
         text = f"`{workload.gpu_driver}` is not a driver version: write it like 535.161.08"
         problems.append(of_workload("gpu_driver", text))
+    if workload.gpu_resource:
+        text = "ACS has whole GPUs, and shares of them in percent: leave `gpu_resource` out"
+        problems.append(of_workload("gpu_resource", text))
     card_mib = workload.card_memory_mib
     asked_mib = gpu.memory_mib
     if card_mib is not None and asked_mib is not None and asked_mib > card_mib:
@@ -99,20 +103,18 @@ def ask_acs_gpus(gpu: GpuRequirement, workload: KubernetesWorkload, purchase: Pu
     """
     kind = class_of(workload)
     labels = {COMPUTE_CLASS: kind.value}
-    selector = {}
-    if kind is ComputeClass.GPU_HPN:
-        if workload.gpu_model:
-            selector[GPU_MODEL] = workload.gpu_model
-    else:
+    asked = replace(ask_whole_gpus(gpu, workload, GPU_MODEL), has_requests=True)
+    if kind is ComputeClass.GPU:
+        # Its capacity has no nodes: pods have the model as a label.
+        asked = replace(asked, node_selector={})
         labels[GPU_MODEL] = workload.gpu_model
         if purchase is PurchaseOption.SPOT:
             labels[COMPUTE_QOS] = BEST_EFFORT
     if gpu.is_share:
-        return _ask_share(gpu, workload, labels, selector)
+        return _ask_share(gpu, workload, replace(asked, labels=labels))
     if workload.gpu_driver:
         labels[GPU_DRIVER] = workload.gpu_driver
-    notices = _partition_notices(gpu) if kind is ComputeClass.GPU_HPN else ()
-    return PodGpus({WHOLE_GPUS: gpu.count}, labels, selector, has_requests=True, notices=notices)
+    return replace(asked, labels=labels, notices=_partition_notices(gpu) if kind is ComputeClass.GPU_HPN else ())
 
 
 def _partition_notices(gpu: GpuRequirement) -> tuple[str, ...]:
@@ -122,9 +124,7 @@ def _partition_notices(gpu: GpuRequirement) -> tuple[str, ...]:
     return (f"nodes of class gpu-hpn are divided into {sizes} GPUs: a pod that asks for {gpu.count} may wait for ever",)
 
 
-def _ask_share(
-    gpu: GpuRequirement, workload: KubernetesWorkload, labels: dict[str, str], selector: dict[str, str]
-) -> PodGpus:
+def _ask_share(gpu: GpuRequirement, workload: KubernetesWorkload, whole: PodGpus) -> PodGpus:
     asked_mib = gpu.memory_mib or 0
     card_mib = workload.card_memory_mib or 1
     percent = math.ceil(100 * asked_mib / card_mib)
@@ -136,4 +136,4 @@ def _ask_share(
         )
     )
     resources = {GPU_MEMORY_PERCENT: percent, GPU_COMPUTE_PERCENT: gpu.compute_percent or 0}
-    return PodGpus(resources, labels, selector, has_requests=True, notices=notices)
+    return replace(whole, resources=resources, notices=notices)

@@ -4,7 +4,7 @@ Sources: "Configure shared GPU scheduling with computing power allocation" and "
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 
 from relaunch.core.definitions.kubernetes_workload import Toleration
@@ -114,12 +114,17 @@ def why_not(node: GpuNode, asked: PodGpus, tolerations: Sequence[Toleration] = (
     )
 
 
+def is_tolerated(taint: NodeTaint, tolerations: Iterable[Toleration]) -> bool:
+    """Return whether a pod with these tolerations is kept from no node by a taint."""
+    return any(
+        each.key in {"", taint.key} and each.value in {"", taint.value} and each.effect in {None, taint.effect}
+        for each in tolerations
+    )
+
+
 def _untolerated(node: GpuNode, tolerations: Sequence[Toleration]) -> str:
     for taint in node.taints:
-        if not any(
-            each.key in {"", taint.key} and each.value in {"", taint.value} and each.effect in {None, taint.effect}
-            for each in tolerations
-        ):
+        if not is_tolerated(taint, tolerations):
             return f"it has the taint {taint}, which `kubernetes.tolerations` may name"
     return ""
 

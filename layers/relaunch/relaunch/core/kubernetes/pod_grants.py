@@ -1,13 +1,16 @@
-"""What a stack lets the pods of its jobs run: parameters of the stack, as there are for task definitions.
+"""What a stack lets the pods of its jobs run, and where: parameters of the stack, as there are for task definitions.
 
 The namespace is one of them, KubernetesNamespace: no definition chooses another.
 """
 
 from collections.abc import Iterator, Mapping
 
+from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.kubernetes.node_labels import NodeLabels
 from relaunch.core.kubernetes.problem import Problem, of_workload
+from relaunch.core.kubernetes.rules import purchase_options
 from relaunch.core.records import dataclass
 from relaunch.core.revisions.image_name import parse_image_name
 
@@ -19,11 +22,13 @@ class PodGrants:
     """What pods may have.
 
     `images` are names with their registry, without tag or digest, or beginnings of such names followed by `*`; None
-    stands for any. `service_accounts` are names, or beginnings of names followed by `*`.
+    stands for any. `service_accounts` are names, or beginnings of names followed by `*`. `nodes` are the labels with
+    which they find their nodes, where the target does not know them.
     """
 
     images: tuple[str, ...] | None = None
     service_accounts: tuple[str, ...] = ()
+    nodes: NodeLabels = NodeLabels()
 
 
 def find_grant_problems(definition: JobDefinition, grants: PodGrants, image: str = "") -> tuple[Problem, ...]:
@@ -34,7 +39,25 @@ def find_grant_problems(definition: JobDefinition, grants: PodGrants, image: str
     workload = definition.kubernetes
     if workload is None or not definition.target.capabilities.runs_pods:
         return ()
-    return tuple(_find_problems(workload, image or workload.image, grants))
+    found = _find_problems(workload, image or workload.image, grants)
+    has_labels = definition.target.capabilities.has_node_labels
+    return (*found, *(_find_label_problems(definition, workload, grants.nodes) if has_labels else ()))
+
+
+def _find_label_problems(
+    definition: JobDefinition, workload: KubernetesWorkload, nodes: NodeLabels
+) -> Iterator[Problem]:
+    if PurchaseOption.SPOT in purchase_options(definition) and nodes.spot is None:
+        text = (
+            "the stack does not say which nodes of its cluster are on spot: set its parameter KubernetesSpotLabel, for "
+            "example to karpenter.sh/capacity-type=spot, or set `purchase` to on-demand"
+        )
+        yield Problem(("purchase",), text)
+    taken = {each.key: "purchase" for each in (nodes.spot, nodes.on_demand) if each is not None}
+    if workload.gpu_model:
+        taken[nodes.gpu_model] = "kubernetes.gpu_model"
+    for key in sorted(taken.keys() & workload.node_selector.keys()):
+        yield of_workload("node_selector", f"`{key}` is taken: say `{taken[key]}`", key)
 
 
 def _find_problems(workload: KubernetesWorkload, image: str, grants: PodGrants) -> Iterator[Problem]:

@@ -12,6 +12,10 @@ NEEDED: Mapping[tuple[str, str], frozenset[str]] = {
     ("", "events"): frozenset({"list"}),
 }
 """By API group and resource, the verbs of that file."""
+NODES_ROLE = "relaunch-nodes"
+"""The name of the ClusterRole in infrastructure/kubernetes/nodes.yaml."""
+NEEDED_OF_NODES: Mapping[tuple[str, str], frozenset[str]] = {("", "nodes"): frozenset({"get"})}
+"""The verbs of that file."""
 _ANY = "*"
 
 
@@ -29,12 +33,12 @@ class Rule:
         return all(name in names or _ANY in names for names, name in asked)
 
 
-def missing_verbs(rules: Iterable[Rule]) -> Sequence[str]:
+def missing_verbs(rules: Iterable[Rule], needed: Mapping[tuple[str, str], frozenset[str]] = NEEDED) -> Sequence[str]:
     """Return what the functions need and no rule allows, like `patch jobs`."""
     rules = tuple(rules)
     return [
         f"{verb} {resource}"
-        for (group, resource), verbs in NEEDED.items()
+        for (group, resource), verbs in needed.items()
         for verb in sorted(verbs)
         if not any(rule.allows(group, resource, verb) for rule in rules)
     ]

@@ -1,12 +1,11 @@
-"""What a job definition for ACK or ACS may ask for, what they offer it, and its revision without a task definition.
+"""What a job definition for a cluster may ask for, what that offers it, and its revision without a task definition.
 
 The scheduler of the cluster chooses the node, and the capacity of ACS has no instance types: an offering stands for the
-GPUs that a job asks for. There is one for each purchase option, spot first, because ACS sells best-effort capacity
-cheaper than the other.
+GPUs that a job asks for. There is one for each purchase option, spot first, because it is the cheaper one.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
@@ -17,7 +16,9 @@ from relaunch.core.definitions.kubernetes_workload import ComputeClass, Kubernet
 from relaunch.core.definitions.targets import Target
 from relaunch.core.kubernetes import ack, acs
 from relaunch.core.kubernetes.acs import class_of
+from relaunch.core.kubernetes.any_cluster import ask_plain_gpus, find_whole_gpu_problems
 from relaunch.core.kubernetes.node_fit import GpuNode, NodeFit, predict_fit
+from relaunch.core.kubernetes.node_labels import NodeLabels
 from relaunch.core.kubernetes.pod_gpus import PodGpus
 from relaunch.core.kubernetes.problem import GPU, Problem, of_gpu, of_workload
 from relaunch.core.offerings.instance_types import NVIDIA, InstanceType
@@ -39,29 +40,25 @@ _CONTAINER_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 def purchase_options(definition: JobDefinition) -> frozenset[PurchaseOption]:
     """Return the purchase options that a definition allows and its target has.
 
-    Spot is best-effort capacity of ACS. Whether nodes of ACK may be taken away is a matter of its node pools.
+    Spot is best-effort capacity of ACS, and elsewhere nodes with a label. Whether nodes of ACK may be taken away is a
+    matter of its node pools.
     """
     workload = definition.kubernetes
-    is_reserved = workload is not None and acs.class_of(workload) is ComputeClass.GPU_HPN
-    if not definition.target.capabilities.has_spot or is_reserved:
+    can = definition.target.capabilities
+    is_reserved = can.has_compute_classes and workload is not None and class_of(workload) is ComputeClass.GPU_HPN
+    if not can.has_spot or is_reserved:
         return definition.purchase.options & {PurchaseOption.ON_DEMAND}
     return definition.purchase.options
 
 
 def find_problems(definition: JobDefinition) -> tuple[Problem, ...]:
-    """Return why a job of a definition for ACK or ACS can never run; empty if it may, and for any other target.
+    """Return why a job of a definition for a cluster can never run; empty if it may, and for a target without pods.
 
     The catalogue of EC2 says nothing about these targets.
     """
-    match definition.target:
-        case Target.ACK:
-            find_gpu_problems = ack.find_ack_problems
-        case Target.ACS:
-            find_gpu_problems = acs.find_acs_problems
-        case Target.ECS:
-            return ()
-        case _:
-            assert_never(definition.target)
+    find_gpu_problems = _rules_of(definition.target)
+    if find_gpu_problems is None:
+        return ()
     workload = definition.kubernetes
     gpu = definition.accelerator.gpu
     if workload is None:
@@ -75,6 +72,21 @@ def find_problems(definition: JobDefinition) -> tuple[Problem, ...]:
         *_unknown_wishes(definition, gpu, workload),
         *_name_problems(definition, workload),
     )
+
+
+def _rules_of(target: Target) -> Callable[[GpuRequirement, KubernetesWorkload], tuple[Problem, ...]] | None:
+    """Return what finds the problems of GPUs on a target; None for a target without pods."""
+    match target:
+        case Target.KUBERNETES:
+            return lambda gpu, _workload: find_whole_gpu_problems(gpu)
+        case Target.ACK:
+            return ack.find_ack_problems
+        case Target.ACS:
+            return acs.find_acs_problems
+        case Target.ECS:
+            return None
+        case _:
+            assert_never(target)
 
 
 def _purchase_problems(definition: JobDefinition) -> tuple[Problem, ...]:
@@ -116,13 +128,21 @@ def _name_problems(definition: JobDefinition, workload: KubernetesWorkload) -> t
     return tuple(problems)
 
 
-def ask_gpus(target: Target, gpu: GpuRequirement, workload: KubernetesWorkload, purchase: PurchaseOption) -> PodGpus:
-    """Return how a pod on ACK or ACS asks for the GPUs of a definition without problems.
+def ask_gpus(
+    target: Target,
+    gpu: GpuRequirement,
+    workload: KubernetesWorkload,
+    purchase: PurchaseOption,
+    labels: NodeLabels | None = None,
+) -> PodGpus:
+    """Return how a pod asks for the GPUs of a definition without problems; `labels` are those that the stack names.
 
     Raises:
         ValueError: the target runs no pods.
     """
     match target:
+        case Target.KUBERNETES:
+            return ask_plain_gpus(gpu, workload, purchase, labels or NodeLabels())
         case Target.ACK:
             return ack.ask_ack_gpus(gpu, workload)
         case Target.ACS:
@@ -133,7 +153,9 @@ def ask_gpus(target: Target, gpu: GpuRequirement, workload: KubernetesWorkload, 
             assert_never(target)
 
 
-def predict_job_fit(definition: JobDefinition, nodes: Sequence[GpuNode]) -> tuple[NodeFit, ...] | None:
+def predict_job_fit(
+    definition: JobDefinition, nodes: Sequence[GpuNode], labels: NodeLabels | None = None
+) -> tuple[NodeFit, ...] | None:
     """Return what each node says of the pod of a definition; None if no node can tell.
 
     So it is with ECS, with a definition that has problems, and with class `gpu` of ACS, which has what is in stock.
@@ -145,9 +167,12 @@ def predict_job_fit(definition: JobDefinition, nodes: Sequence[GpuNode]) -> tupl
         return None
     if can.has_compute_classes and acs.class_of(workload) is ComputeClass.GPU:
         return None
-    asked = ask_gpus(definition.target, gpu, workload, PurchaseOption.ON_DEMAND)
+    options = purchase_options(definition)
+    # As in a plan: that of the first launch.
+    first = PurchaseOption.SPOT if PurchaseOption.SPOT in options else PurchaseOption.ON_DEMAND
+    asked = ask_gpus(definition.target, gpu, workload, first, labels)
     asked = replace(asked, node_selector={**workload.node_selector, **asked.node_selector})
-    return predict_fit(nodes, asked, workload.tolerations)
+    return predict_fit(nodes, asked, (*workload.tolerations, *asked.tolerations))
 
 
 def find_kubernetes_notices(definition: JobDefinition) -> tuple[str, ...]:
@@ -175,7 +200,7 @@ _FILTER = "capacity-memory"
 
 
 def select_on_kubernetes(definition: JobDefinition, memory: CapacityMemory, now: datetime) -> Selection:
-    """Keep the offerings of a definition for ACK or ACS that no recent launch found without capacity."""
+    """Keep the offerings of a definition for a cluster that no recent launch found without capacity."""
     offered = kubernetes_offerings(definition)
     rejections = {each: _rejection(each, memory, now) for each in offered}
     kept = tuple(each for each in offered if rejections[each] is None)
@@ -184,7 +209,7 @@ def select_on_kubernetes(definition: JobDefinition, memory: CapacityMemory, now:
 
 
 def kubernetes_offerings(definition: JobDefinition) -> tuple[Offering, ...]:
-    """Return the offerings of a definition for ACK or ACS, in the order in which they are tried."""
+    """Return the offerings of a definition for a cluster, in the order in which they are tried."""
     machine = _machine(definition)
     allowed = purchase_options(definition)
     return tuple(Offering(machine, each) for each in (PurchaseOption.SPOT, PurchaseOption.ON_DEMAND) if each in allowed)
@@ -197,8 +222,9 @@ def _machine(definition: JobDefinition) -> InstanceType:
     model = workload.gpu_model if workload is not None else ""
     has_classes = definition.target.capabilities.has_compute_classes
     kind = class_of(workload).value if workload is not None and has_classes else ""
+    resource = workload.gpu_resource.rpartition("/")[2] if workload is not None else ""
     return InstanceType(
-        name="/".join(part for part in (definition.target.value, kind, model) if part),
+        name="/".join(part for part in (definition.target.value, kind, resource, model) if part),
         vcpus=0,
         memory_mib=0,
         architecture="",

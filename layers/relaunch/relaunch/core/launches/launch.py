@@ -283,8 +283,9 @@ class TaskObservation:
     for people. `containers` are by name; `containers_ended_at` may be minutes before `stopped_at`, None if the target
     does not tell it. `waiting_for` is why it does not run yet, as the target says it. `warned_at` is when the target
     announced that it takes the capacity of the task away; None if it did not, or such warnings come otherwise.
-    `may_have_run`: it has stopped, and the target tells neither when it started nor that it did not. `cluster`: that of
-    TaskTarget.identify. `is_suspended`: a queue of the target holds it back, before or after its start.
+    `warning` says who announced it and how, as far as that is known. `may_have_run`: it has stopped, and the target
+    tells neither when it started nor that it did not. `cluster`: that of TaskTarget.identify. `is_suspended`: a queue
+    of the target holds it back, before or after its start.
 
     Of a job of several nodes `rank_count` tasks are seen as one (core.lifecycle.gangs), of which `live_ranks` have not
     stopped.
@@ -308,6 +309,7 @@ class TaskObservation:
     stopped_at: datetime | None = None
     waiting_for: str = ""
     warned_at: datetime | None = None
+    warning: str = ""
     may_have_run: bool = False
     cluster: str = ""
     is_suspended: bool = False

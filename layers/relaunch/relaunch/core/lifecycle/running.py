@@ -309,9 +309,7 @@ def host_ended(job: Job, event: HostEnded, now: datetime, _limits: StackLimits) 
     ended_at = min(attempt.host_ended_at or event.at, event.at)
     lost = (*attempt.lost_instances, event.instance_id) if has_gang(attempt) else ()
     last = max(attempt.last_host_ended_at or event.at, event.at) if lost else None
-    noted = replace(
-        job, attempt=replace(attempt, host_ended_at=ended_at, lost_instances=lost, last_host_ended_at=last)
-    )
+    noted = replace(job, attempt=replace(attempt, host_ended_at=ended_at, lost_instances=lost, last_host_ended_at=last))
     detail = f"{event.instance_id} is {event.instance_state}"
     if lost and job.state is not JobState.STOPPING:
         # The others may wait for it for ten minutes, as NCCL does, and then fail.

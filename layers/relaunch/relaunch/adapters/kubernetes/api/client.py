@@ -182,6 +182,17 @@ class KubernetesClient:
         """
         return self._pages(Node, "/api/v1/nodes", {"labelSelector": label_selector}, limit)
 
+    def get_node(self, name: str) -> Node | None:
+        """Return a node, None if there is none of this name.
+
+        Raises:
+            ForbiddenError: the ClusterRole to read nodes is not bound; all else works without it.
+        """
+        try:
+            return self._object(Node, "GET", f"/api/v1/nodes/{quote(name, safe='')}", f"reading node {name}")
+        except NotFoundError:
+            return None
+
     def list_all_pods(self, limit: int = PAGE) -> Iterator[Sequence[Pod]]:
         """Yield the pods of all namespaces, in pages.
 

@@ -98,6 +98,15 @@ class Container(Model):
     resources: Resources = Resources()
 
 
+class PodToleration(Model):
+    """A taint that keeps the pod from no node: of a key, or of all; `operator` is Equal or Exists."""
+
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+
+
 class PodSpec(Model):
     """What a pod was asked to be; `node_name` is empty until it is scheduled."""
 
@@ -105,6 +114,7 @@ class PodSpec(Model):
     containers: Items[Container] = ()
     init_containers: Items[Container] = ()
     node_selector: Texts = Field(default_factory=dict)
+    tolerations: Items[PodToleration] = ()
     termination_grace_period_seconds: int | None = None
 
 
