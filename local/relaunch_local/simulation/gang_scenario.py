@@ -92,6 +92,6 @@ def with_gang(chance: Chance, scenario: Scenario) -> Scenario:
         machines=with_group_faults(replace(machines, limits=limits)),
         task_definitions={**scenario.task_definitions, chosen.name: family},
         unpullable=scenario.unpullable - {chosen.name},
-        speeds={name: each for name, each in scenario.speeds.items() if name != chosen.name},
+        speeds={},
         sidecars={name: each for name, each in scenario.sidecars.items() if name != chosen.task_definition},
     )

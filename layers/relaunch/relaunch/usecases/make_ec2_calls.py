@@ -118,10 +118,12 @@ def _give_way(machine: Machine, deps: FleetDependencies) -> Machine | None:
 
 
 def _send(machine: Machine, deps: FleetDependencies) -> Machine | None:
-    # Saved first: who gives the machine up meanwhile must know that an instance may exist.
+    # Saved first, for all of a group: who gives a machine up meanwhile must know that an instance may exist.
     asked = _note_asked(machine, deps)
     if asked is None:
         return deps.machines.load_machine(machine.machine_id)
+    for other in member_ids(machine.machine_id, machine.request.size)[1:]:
+        advance_machine(other, lambda member: FleetAsked() if member.asked_at is None else None, deps)
     return _answer(asked, deps.fleet.request(asked.request), deps)
 
 
@@ -159,7 +161,7 @@ def _follow_first(machine: Machine, deps: FleetDependencies) -> Machine | None:
         refusal = (first.refusal if first is not None else None) or Consequence.NEXT
         reason = first.reason if first is not None else "the first machine of its group is gone"
         return apply_machine_event(machine, RequestExpired(reason, refusal), deps)
-    if first.asked_at is not None and any(isinstance(each, AskFleet) for each in machine.pending):
+    if first.asked_at is not None and machine.asked_at is None:
         machine = apply_machine_event(machine, FleetAsked(), deps)
     if first.state is MachineState.REQUESTED:
         deps.machine_queue.request_calls(first.machine_id)
