@@ -16,7 +16,7 @@ from relaunch.adapters.github import signature, webhook_request
 from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.adapters.kubernetes import manifest
 from relaunch.adapters.kubernetes.api import client, kubeconfig, models
-from relaunch.core.kubernetes import pod_grants
+from relaunch.core.kubernetes import grant_problems
 from relaunch.core.lifecycle import seen_images
 from relaunch.core.revisions import revision
 from relaunch.core.revisions.image_name import ImageName, parse_image_name
@@ -152,8 +152,14 @@ def begins_with(name: str, pattern: str) -> bool:
         (kubeconfigs.kubeconfigs, kubeconfig, "read_plain", lambda text, _limit: yaml.safe_load(text), "merge keys"),
         (cluster_answers.cluster_answers, models, "_is_plausible", always(value=True), ": describe with"),
         (cluster_answers.cluster_answers, seen_images, "parse_image_name", of_another_repository, ": describe with"),
-        (pod_definitions.pod_definitions, pod_grants, "_has_image", always(value=True), "the image evil.example/x:1"),
-        (pod_definitions.pod_definitions, pod_grants, "_matches", begins_with, "the account trainer-2"),
+        (
+            pod_definitions.pod_definitions,
+            grant_problems,
+            "_has_image",
+            always(value=True),
+            "the image evil.example/x:1",
+        ),
+        (pod_definitions.pod_definitions, grant_problems, "_matches", begins_with, "the account trainer-2"),
         (pod_definitions.pod_definitions, manifest, "_container_security_context", always({}), '"kubernetes"'),
     ],
 )

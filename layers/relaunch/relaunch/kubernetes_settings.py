@@ -17,8 +17,8 @@ _IMAGES = re.compile(r"(?:[A-Za-z0-9-]+[.:])+[A-Za-z0-9-]+/(?:[a-z0-9._/-]+|[a-z
 _SERVICE_ACCOUNTS = re.compile(r"[a-z0-9][a-z0-9.-]*\*?")
 _ANY_IMAGE = "any"
 # "Labels and Selectors", Kubernetes documentation.
-_LABEL_KEY = re.compile(r"(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
-_LABEL_VALUE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+_LABEL_KEY = r"(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
+_LABEL_VALUE = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
 _NAMESPACE = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 
@@ -114,7 +114,7 @@ def read_pod_grants(values: Mapping[str, str], names: Mapping[str, str]) -> PodG
 
 def _read_label_key(values: Mapping[str, str], name: str) -> str:
     key = values.get(name, "") or NodeLabels().gpu_model
-    if _LABEL_KEY.fullmatch(key) is None:
+    if re.fullmatch(_LABEL_KEY, key) is None:
         raise InvalidSettingsError(f"setting {name}: {key!r} is no key of a label, like nvidia.com/gpu.product")
     return key
 
@@ -124,7 +124,7 @@ def _read_label(values: Mapping[str, str], name: str) -> NodeLabel | None:
     key, _, value = text.partition("=")
     if not text:
         return None
-    if _LABEL_KEY.fullmatch(key) is None or _LABEL_VALUE.fullmatch(value) is None:
+    if re.fullmatch(_LABEL_KEY, key) is None or re.fullmatch(_LABEL_VALUE, value) is None:
         raise InvalidSettingsError(f"setting {name}: {text!r} is no label, like karpenter.sh/capacity-type=spot")
     return NodeLabel(key, value)
 

@@ -14,7 +14,8 @@ from relaunch.adapters.kubernetes.launches import check_limits
 from relaunch.adapters.kubernetes.manifest import preview_job
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.kubernetes import pod_grants
+from relaunch.core.kubernetes import grant_problems
+from relaunch.core.kubernetes.pod_grants import PodGrants
 from relaunch_local.attack.attempts import Attempt, attempt
 from relaunch_local.attack.bodies import mutate
 from relaunch_local.kubernetes.errors import ApiError
@@ -24,7 +25,7 @@ from relaunch_local.kubernetes.pod_security import find_violations
 STACK = "relaunch"
 TEAM = "registry.example.com/team/"
 ACCOUNT = "trainer"
-GRANTS = pod_grants.PodGrants(images=(f"{TEAM}*",), service_accounts=(ACCOUNT,))
+GRANTS = PodGrants(images=(f"{TEAM}*",), service_accounts=(ACCOUNT,))
 _FOREIGN_IMAGES = (
     *("evil.example/x:1", "x", "team/trainer", "registry.example.com/teams/x", "registry.example.com/x"),
     *("registry.example.com.evil.example/team/x", "evil.example/registry.example.com/team/x", f"{TEAM}../other/x"),
@@ -160,7 +161,7 @@ def _refuse(workload: Mapping[str, Any]) -> str | None:
         (definition,) = parse_definitions(json.dumps({"jobs": {"train": job}}), "relaunch.yaml", load_catalogue())
     except DefinitionFileError:
         return None
-    return None if pod_grants.find_grant_problems(definition, GRANTS) else "is allowed"
+    return None if grant_problems.find_grant_problems(definition, GRANTS) else "is allowed"
 
 
 def _draw(dice: random.Random) -> Any:
@@ -183,7 +184,7 @@ def _launch(definition: JobDefinition) -> str | None:
     """Write the manifest of a definition that the stack allows; return what is wrong with it."""
     if definition.kubernetes is None or not definition.target.capabilities.runs_pods:
         return None
-    if pod_grants.find_grant_problems(definition, GRANTS):
+    if grant_problems.find_grant_problems(definition, GRANTS):
         return None
     manifest = preview_job(definition, STACK)
     if check_limits(manifest):

@@ -7,7 +7,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import STACK_SLOT, Job
 from relaunch.core.jobs.progress import SavedCheckpoint, share_left
 from relaunch.core.jobs.state import JobState, WaitReason
-from relaunch.core.kubernetes.pod_grants import find_grant_problems
+from relaunch.core.kubernetes.grant_problems import find_grant_problems
 from relaunch.core.kubernetes.rules import find_problems, select_on_kubernetes
 from relaunch.core.launches.launch_plan import pod_image
 from relaunch.core.lifecycle.events import (

@@ -11,9 +11,9 @@ from relaunch.core.definitions.definition import JobDefinition, image_repositori
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.trigger_facts import TriggerFacts
 from relaunch.core.kubernetes.acs_drivers import AcsDrivers, find_driver_notices, find_strict_problems
+from relaunch.core.kubernetes.grant_problems import find_grant_problems
 from relaunch.core.kubernetes.node_fit import GpuNode, NodeFit
 from relaunch.core.kubernetes.node_labels import NodeLabels
-from relaunch.core.kubernetes.pod_grants import find_grant_problems
 from relaunch.core.kubernetes.rules import find_kubernetes_notices, find_problems, kubernetes_revision, predict_job_fit
 from relaunch.core.lifecycle.market_choice import MarketChoice, follows_market, narrow
 from relaunch.core.lifecycle.market_notices import deadline_notices, with_awaited

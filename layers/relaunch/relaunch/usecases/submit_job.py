@@ -8,7 +8,7 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.effects import RequestLaunch
 from relaunch.core.jobs.job import INVOKE, Job, TimelineEntry
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
-from relaunch.core.kubernetes.pod_grants import find_grant_problems
+from relaunch.core.kubernetes.grant_problems import find_grant_problems
 from relaunch.core.kubernetes.rules import find_problems, kubernetes_revision
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
 from relaunch.core.lifecycle.events import ImageArrived

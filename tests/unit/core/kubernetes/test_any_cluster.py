@@ -17,9 +17,10 @@ from relaunch.core.definitions.kubernetes_workload import (
 )
 from relaunch.core.definitions.targets import Target
 from relaunch.core.kubernetes.any_cluster import ask_plain_gpus, find_whole_gpu_problems
+from relaunch.core.kubernetes.grant_problems import find_grant_problems
 from relaunch.core.kubernetes.node_fit import GpuNode, NodeTaint
 from relaunch.core.kubernetes.node_labels import NodeLabel, NodeLabels
-from relaunch.core.kubernetes.pod_grants import PodGrants, find_grant_problems
+from relaunch.core.kubernetes.pod_grants import PodGrants
 from relaunch.core.kubernetes.rules import (
     ask_gpus,
     find_kubernetes_notices,

@@ -5,7 +5,8 @@ import pytest
 from fakes.builders import make_definition
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
-from relaunch.core.kubernetes.pod_grants import PodGrants, find_grant_problems
+from relaunch.core.kubernetes.grant_problems import find_grant_problems
+from relaunch.core.kubernetes.pod_grants import PodGrants
 
 TEAM = "registry.example.com/team/"
 DIGEST = f"sha256:{'0' * 64}"

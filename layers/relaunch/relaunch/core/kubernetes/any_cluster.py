@@ -16,8 +16,8 @@ from relaunch.core.kubernetes.pod_gpus import WHOLE_GPUS, PodGpus, ask_whole_gpu
 from relaunch.core.kubernetes.problem import Problem, of_gpu
 
 # "1g.5gb", and "1g.10gb.me" with media extensions; plug-ins that share a resource may call it `.shared`.
-_MIG = re.compile(r"nvidia\.com/mig-.+")
-_SHARED = re.compile(r"nvidia\.com/.+\.shared")
+_MIG = r"nvidia\.com/mig-.+"
+_SHARED = r"nvidia\.com/.+\.shared"
 _INSTEAD = (
     "name a MIG partition or GPUs that are shared in time as `kubernetes.gpu_resource` (nvidia.com/mig-1g.5gb, "
     "nvidia.com/gpu.shared), or take shares by memory and compute with `target: ack`"
@@ -71,9 +71,9 @@ def _toleration_of(label: NodeLabel) -> Toleration:
 
 def _count_notices(gpu: GpuRequirement, workload: KubernetesWorkload) -> tuple[str, ...]:
     name = workload.gpu_resource
-    if gpu.count > 1 and _MIG.fullmatch(name):
+    if gpu.count > 1 and re.fullmatch(_MIG, name):
         return (f"a process of CUDA uses one MIG partition: {gpu.count} of {name} are for as many processes",)
-    if gpu.count > 1 and _SHARED.fullmatch(name):
+    if gpu.count > 1 and re.fullmatch(_SHARED, name):
         return (f"{gpu.count} of {name} give no more of a GPU than one, and some device plug-ins refuse more",)
     return ()
 
