@@ -329,7 +329,7 @@ class MachineInvariants:
     def _check_count(self, machine_id: str) -> None:
         """Check that the limit holds of what EC2 has, which counts until it is terminated, however long that takes."""
         launched = Counter(each.tags.get(MACHINE_TAG, "") for each in self.hosts.values())
-        # EC2 launched a part of these, which it was told not to; nobody may know of them until they are looked for.
+        # EC2 launched a part of these, against its minimum; nobody may know of them until they are looked for.
         parts = {name for name, count in launched.items() if count < self._size_of(name)}
         unknown = self.misled | self._revived | parts
         hosts = [each for each in self.hosts.values() if each.state is not InstanceState.TERMINATED]
