@@ -70,7 +70,7 @@ def find_fits(plans: Sequence[Plan], labels: NodeLabels | None) -> list[Plan]:
         KubeconfigError, ForbiddenError: the nodes cannot be read.
     """
     if not any(plan.definition.target.capabilities.runs_pods for plan in plans):
-        hint = f"plan a definition with target {', '.join(WITH_PODS)}"
+        hint = f"plan a definition with target {', '.join(WITH_PODS[:-1])} or {WITH_PODS[-1]}"
         raise CommandError("--fit is about the nodes of a cluster", hint)
     from relaunch.adapters.kubernetes.inspection import ClusterInspection  # noqa: PLC0415 - with --fit only
     from relaunch_cli.own_cluster import open_cluster  # noqa: PLC0415 - as above

@@ -101,7 +101,7 @@ class TestSaving:
         assert (runs.job.job_id, runs.job.state, runs.job.ended_at) == (job.job_id, job.state, job.ended_at)
         assert runs.job.definition == (job.definition.target, job.definition.container)
         assert runs.job.revision == (job.revision.arn, tuple((each.name,) for each in job.revision.containers))
-        assert runs.attempts == ((1, ended.task_id, (NOW,)), (2, job.current_attempt.task_id, None))
+        assert runs.attempts == ((1, (ended.task_id,), (NOW,)), (2, (job.current_attempt.task_id,), None))
         assert store.load_runs("resnet") is None
 
     def test_a_job_that_lays_its_attempt_aside_is_loaded_without_one(self, store: JobStore) -> None:

@@ -71,7 +71,7 @@ def doctor(  # noqa: PLR0913 - a command has the options it has
         with open_cluster(kubeconfig, context, namespace) as cluster, progress(f"checking the {target} cluster"):
             checks: Sequence[Check] = list(check(cluster))
     elif kubeconfig or context or scheduler:
-        hint = f"add --target {', '.join(WITH_PODS)}"
+        hint = f"add --target {', '.join(WITH_PODS[:-1])} or {WITH_PODS[-1]}"
         raise CommandError("--kubeconfig, --context and --scheduler are of clusters", hint)
     else:
         with progress(f"checking the AWS account of the stack {stack}"):

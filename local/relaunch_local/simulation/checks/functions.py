@@ -122,7 +122,7 @@ class FunctionChecks:
         listed = [arn for arn in self._invariants.listed_since(since) if not self._ecs.was_hidden(arn, since)]
         # ECS does not say what a token of ListTasks stands for: where it is a number, each task that leaves the list
         # between two pages takes one from the second, which the next sweep looks at.
-        ended = _unlisted_since(self._invariants.tasks, since)
+        ended = unlisted_since(self._invariants.tasks, since)
         passed_over = ended if len(listed) + ended > _PAGE else 0
         is_every = count >= len(listed) - passed_over
         self._invariants.check("a sweep looks at every task", is_every, f"{count} of {len(listed)}")
@@ -154,7 +154,7 @@ class FunctionChecks:
         return list(self._capacity.load_capacity_memory(self._runtime.clock.now()).values())
 
 
-def _unlisted_since(tasks_by_job: Mapping[str, Mapping[str, Mapping[str, object]]], since: datetime) -> int:
+def unlisted_since(tasks_by_job: Mapping[str, Mapping[str, Mapping[str, object]]], since: datetime) -> int:
     """Return how many tasks ECS has ceased to list with desired status RUNNING since then."""
     ended = (
         next((task[name] for name in ("stoppingAt", "executionStoppedAt", "stoppedAt") if name in task), None)

@@ -212,7 +212,7 @@ def test_options_of_clusters_are_refused(bed: AccountBed) -> None:
     result = invoke("doctor", "--scheduler", "1.28", session=bed.connection)
 
     assert result.exit_code == 2
-    assert "--target ack" in result.stderr
+    assert "add --target kubernetes, ack or acs" in result.stderr
 
 
 def test_without_credentials_nothing_is_checked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -107,4 +107,4 @@ def test_it_is_about_kubernetes_only():
     result = invoke("plan", "--gpu", "1", "--offline", "--fit")
 
     assert result.exit_code == 2
-    assert "plan a definition with target ack or acs" in flat(result.stderr)
+    assert "plan a definition with target kubernetes, ack or acs" in flat(result.stderr)

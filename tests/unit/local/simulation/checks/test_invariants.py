@@ -11,6 +11,7 @@ from relaunch.core.jobs.job import Job
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.checks.facts import LONGEST_MISSING, TASK_STATE_CHANGE, AccountFacts
+from relaunch_local.simulation.checks.functions import unlisted_since
 from relaunch_local.simulation.checks.invariants import LONGEST_ORPHANED, Invariants
 
 JOB = "resnet-1"
@@ -194,4 +195,4 @@ def test_a_sweep_may_pass_over_as_many_tasks_as_left_the_list_since_it_began() -
         world.invariants.task_changed({"detail-type": TASK_STATE_CHANGE, "detail": detail})
     world.task(OTHER)
 
-    assert world.invariants.unlisted_since(now - timedelta(minutes=3)) == 1
+    assert unlisted_since(world.invariants.tasks, now - timedelta(minutes=3)) == 1
