@@ -17,8 +17,9 @@ from relaunch_local.simulation.shrink import invariant_of
 from simulation.finding import CAMPAIGN
 from simulation.planting import rows_dropped
 
-# A job gives up a machine that EC2 was not asked for yet: the others come to that rarely.
-SEEDS = (*CAMPAIGN, 138, 142, 202, 214)
+# Launches that are impossible, instances that a later look at the task names, nodes that drain: the others come to that
+# rarely.
+SEEDS = (*CAMPAIGN, 61, 81, 142, 202, 214)
 _RARE_AREAS = 3
 _CALM_AREAS = 6
 DECLARED = {transition for row in TABLE for transition in transitions_of(row)}
