@@ -18,7 +18,7 @@ from relaunch.core.machines.machine import MachineState
 from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.checks.facts import GIVEN_UP_AFTER
 from relaunch_local.simulation.checks.learned_speeds import check_learned_speeds
-from relaunch_local.simulation.checks.members import peers_of, spread
+from relaunch_local.simulation.checks.members import peers_of
 from relaunch_local.simulation.checks.progress import check_progress
 from relaunch_local.simulation.checks.stop_causes import StopFacts, is_cause
 from relaunch_local.simulation.checks.times import CLOCK_SKEW, Times, run_seconds, timestamp
@@ -277,7 +277,7 @@ class Verdict:
             seconds = run_seconds(self._whole(job, arn))
             ran = ran + seconds
             bill = bill + seconds / 3600 * price
-            left_open = TIMESTAMP_PRECISION.total_seconds() + spread(self._invariants.tasks[job.job_id], arn)
+            left_open = TIMESTAMP_PRECISION.total_seconds()
             is_given_up = arn in set(self._facts.unconfirmed_stops(GIVEN_UP_AFTER))
             # The end of one rank that was lost unseen is that of all.
             is_given_up = is_given_up or (job.definition.nodes > 1 and attempt.placement.is_lost)

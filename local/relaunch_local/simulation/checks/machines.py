@@ -1,6 +1,6 @@
 """Invariants of machines of our own, checked at every write, every call of EC2, and every minute of an instance."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -328,10 +328,7 @@ class MachineInvariants:
 
     def _check_count(self, machine_id: str) -> None:
         """Check that the limit holds of what EC2 has, which counts until it is terminated, however long that takes."""
-        launched = Counter(each.tags.get(MACHINE_TAG, "") for each in self.hosts.values())
-        # EC2 launched a part of these, against its minimum; nobody may know of them until they are looked for.
-        parts = {name for name, count in launched.items() if count < self._size_of(name)}
-        unknown = self.misled | self._revived | parts
+        unknown = self.misled | self._revived
         hosts = [each for each in self.hosts.values() if each.state is not InstanceState.TERMINATED]
         names = ({each.tags.get(MACHINE_TAG, ""), machine_of(each, self.machines)} for each in hosts)
         count = sum(unknown.isdisjoint(each) for each in names)

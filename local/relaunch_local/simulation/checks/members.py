@@ -1,15 +1,12 @@
 """What belongs together of jobs with several nodes: their machines, whose tags name the first one, and their tasks."""
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from typing import Any
 
 from relaunch.core.machines.groups import member_ids
 from relaunch.core.machines.machine import Machine
 from relaunch.core.machines.settings import GROUP_TAG, MACHINE_TAG
 from relaunch_local.ecs.engine.model import Instance
-
-_RUN = ("startedAt", "stoppedAt")
 
 
 def machine_of(host: Instance, machines: Mapping[str, Machine]) -> str:
@@ -42,10 +39,3 @@ def peers_of(tasks: Mapping[str, Mapping[str, Any]], task_arn: str) -> tuple[str
         return (task_arn,)
     placement = placement_of(tasks[task_arn])
     return tuple(arn for arn, each in tasks.items() if placement_of(each) == placement)
-
-
-def spread(tasks: Mapping[str, Mapping[str, Any]], task_arn: str) -> float:
-    """Return how many seconds lie between the starts, and between the ends, of the tasks launched with a task."""
-    peers = [tasks[each] for each in peers_of(tasks, task_arn) if each in tasks]
-    known = [[datetime.fromisoformat(str(each[name])) for each in peers if name in each] for name in _RUN]
-    return sum((max(each) - min(each)).total_seconds() for each in known if each)
