@@ -184,6 +184,24 @@ def test_a_pod_that_is_deleted_fails_its_job_or_is_replaced_by_an_old_server(clu
     assert seen(cluster, name).phase is TaskPhase.STOPPED
 
 
+def test_a_deleted_pod_that_a_quota_does_not_let_an_old_server_replace_is_told_and_can_be_stopped(
+    cluster: RealKubernetesCluster,
+) -> None:
+    if not is_old(cluster):
+        pytest.skip("this server replaces no pod")
+    name, namespace = place(cluster), cluster.namespace
+    cluster.start(name)
+    namespace.create("resourcequotas", {"metadata": {"name": "gpus"}, "spec": {"hard": {"pods": "0"}}})
+    wait_for("quota", lambda: "hard" in namespace.get("resourcequotas", "gpus").get("status", {}))
+    namespace.kubelets.exit(delete_pod(namespace, name), 143)
+
+    wait_for("refusal", lambda: seen(cluster, name).report.causes == {ReportedCause.START_REFUSED})
+    assert seen(cluster, name).phase is TaskPhase.PENDING
+    assert "exceeded quota" in seen(cluster, name).waiting_for
+    cluster.target.stop(name, "interrupted")
+    wait_for("stop", lambda: seen(cluster, name).phase is TaskPhase.STOPPED)
+
+
 def is_old(cluster: RealKubernetesCluster) -> bool:
     """Return whether the server's Job controller replaces pods that are deleted, whatever the `backoffLimit`."""
     return cluster.namespace.plane.version.minor < TRACKS_PODS

@@ -43,9 +43,9 @@ class AckCluster:
         self.add("namespaces", "", {"metadata": {"name": NAMESPACE}})
         self.add("secrets", SYSTEM, release("1.12.1"))
         self.add("daemonsets", SYSTEM, daemon_set("registry.example/acs/cgpu-installer:v1.5.10"))
-        role = REPOSITORY / "infrastructure" / "kubernetes" / "role.yaml"
-        for document in yaml.safe_load_all(role.read_text()):
-            self.add(f"{document['kind'].lower()}s", NAMESPACE, document)
+        for file, namespace in (("role.yaml", NAMESPACE), ("nodes.yaml", "")):
+            for document in yaml.safe_load_all((REPOSITORY / "infrastructure" / "kubernetes" / file).read_text()):
+                self.add(f"{document['kind'].lower()}s", namespace, document)
 
     def add(self, resource: str, namespace: str, document: dict[str, Any]) -> None:
         """Add an object."""

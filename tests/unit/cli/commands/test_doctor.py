@@ -49,7 +49,7 @@ def test_a_whole_cluster_has_no_problem(doctor):
 def test_what_the_cluster_does_not_tell_is_unknown_and_no_problem(doctor):
     result = doctor(columns=160)
 
-    assert flat(result.stdout).endswith("no problem in 8 checks, 2 not known")
+    assert flat(result.stdout).endswith("no problem in 9 checks, 2 not known")
     assert "region: give it with --region, like cn-beijing" in flat(result.stdout)
     assert "scheduler: the console shows it under Operations > Add-ons; give it with --scheduler VERSION" in flat(
         result.stdout
@@ -151,7 +151,7 @@ def test_what_the_user_may_not_read_is_unknown_with_the_permission_that_is_missi
     shown = flat(result.stdout)
     assert "this user has no permission to list secrets in kube-system, which nothing of Relaunch gives" in shown
     assert "kubectl apply -f infrastructure/kubernetes/reader.yaml" in shown
-    assert shown.endswith("no problem in 8 checks, 5 not known")
+    assert shown.endswith("no problem in 9 checks, 6 not known")
     assert result.exit_code == 0
 
 

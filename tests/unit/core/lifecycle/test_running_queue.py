@@ -1,4 +1,4 @@
-"""Tasks that a queue of the cluster holds back before their start, or takes their place from."""
+"""Tasks that a queue of the cluster holds back before their start, and tasks that lose the place that they had."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -132,5 +132,30 @@ def test_a_task_whose_place_a_queue_takes_is_stopped_and_launched_again(phase):
     assert (suspended.state, suspended.reason) == (JobState.STOPPING, f"a queue took its place: {WHY}")
     assert [type(each) for each in suspended.pending] == [StopTask]
     assert look(suspended, TaskPhase.PENDING, NOW + HOUR, version=3).is_ignored
+    assert stopped.current_attempt.stop.kind is StopKind.INTERRUPTION
+    assert stopped.state is JobState.WAITING
+
+
+@pytest.mark.parametrize("cause", [ReportedCause.START_REFUSED, ReportedCause.STARTS_NOWHERE])
+@pytest.mark.parametrize("state", [JobState.RUNNING, JobState.STOPPING])
+def test_a_task_whose_pod_is_gone_and_refused_anew_is_stopped_and_launched_again(cause, state):
+    # Before 1.26 the Job controller replaces a deleted pod, which a quota may refuse.
+    attempt = make_running_attempt(instance_id=None, node="node-1", task_version=40)
+    job = replace(on_ack("ru"), attempt=attempt, state=state, state_since=NOW)
+    words = "FailedCreate: exceeded quota: gpus"
+    refused = {"waiting_for": words, "is_suspended": False, "report": StopReport(words, frozenset({cause}))}
+    stopping = look(job, TaskPhase.PENDING, NOW + HOUR, version=3, **refused).job
+    again = look(stopping, TaskPhase.PENDING, NOW + HOUR, version=3, **refused)
+    called = StopReport("stopped", frozenset({ReportedCause.STOP_CALLED}))
+    stopped = look(
+        stopping, TaskPhase.STOPPED, NOW + 2 * HOUR, version=50, is_suspended=False, report=called, containers={}
+    ).job
+
+    assert (stopping.state, stopping.reason) == (
+        JobState.STOPPING,
+        f"its pod is gone, and another one is refused: {words}",
+    )
+    assert [type(each) for each in stopping.pending] == [StopTask]
+    assert again.is_ignored
     assert stopped.current_attempt.stop.kind is StopKind.INTERRUPTION
     assert stopped.state is JobState.WAITING

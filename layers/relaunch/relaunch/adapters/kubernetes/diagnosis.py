@@ -50,6 +50,7 @@ def check_ack(client: KubernetesClient, known: Known) -> Iterator[Check]:
         f"to list DaemonSets in {SYSTEM_NAMESPACE}",
     )
     yield from _check_nodes(cluster)
+    yield from check_node_warnings(client)
     yield from check_namespace(client)
 
 

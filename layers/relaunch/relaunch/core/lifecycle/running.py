@@ -56,8 +56,9 @@ from relaunch.core.offerings.spot_runs import Observed
 MISSING_GRACE = timedelta(minutes=5)
 # How long nobody may have looked: a target that knew the task meanwhile would go unnoticed.
 LONGEST_UNWATCHED = timedelta(minutes=5)
-# How a target reports that it does not start what it has taken.
+# How a target reports that it does not start what it has taken, for now or for good.
 _START_REFUSED = frozenset({ReportedCause.START_REFUSED})
+_NOT_STARTED = _START_REFUSED | {ReportedCause.STARTS_NOWHERE}
 UNKNOWN_TASK = "the cluster does not know the task any more"
 """The reason of a stop whose time is not known."""
 _WARNING = "interruption warning"
@@ -92,9 +93,10 @@ def _live(job: Job, seen: TaskObservation, now: datetime, limits: StackLimits) -
     if intent is not None and job.state is JobState.LAUNCHING:
         # Cancelled before the task was known.
         return stop_with_intent(job, intent, now, event="cancelling")
-    if is_taken_by_queue(job, seen):
-        taken = StopIntent(IntentKind.INTERRUPTION, now, f"a queue took its place: {seen.waiting_for}")
-        return stop_with_intent(job, taken, now, event="suspended")
+    if has_lost_place(job, seen):
+        what = "a queue took its place" if seen.is_suspended else "its pod is gone, and another one is refused"
+        lost = StopIntent(IntentKind.INTERRUPTION, now, f"{what}: {seen.waiting_for}")
+        return stop_with_intent(job, lost, now, event="suspended" if seen.is_suspended else "pod refused")
     if seen.phase.is_ending or job.state is JobState.STOPPING:
         return _stopping(job, seen, now)
     if seen.phase is TaskPhase.RUNNING or job.state is JobState.RUNNING:
@@ -118,12 +120,17 @@ def _stopping(job: Job, seen: TaskObservation, now: datetime) -> Decision:
     return move(job, JobState.STOPPING, now, event="task stopping", detail=detail, wake_at=now + STOP_TIMEOUT)
 
 
-def is_taken_by_queue(job: Job, seen: TaskObservation) -> bool:
-    """Return whether a queue took its place from a task that had one, which would go on with what it started with.
+def has_lost_place(job: Job, seen: TaskObservation) -> bool:
+    """Return whether a task that had a place waits for one again, and would go on with what it started with.
 
-    The task is stopped, so that the next one resumes from the newest checkpoint.
+    A queue took it; or, on a server before 1.26, somebody deleted its pod, and what the Job controller makes instead is
+    refused. The task is stopped, so that the next one resumes from the newest checkpoint.
     """
-    return seen.is_suspended and _had_place(job) and job.current_attempt.intent is None
+    return _begins_again(seen) and _had_place(job) and job.current_attempt.intent is None
+
+
+def _begins_again(seen: TaskObservation) -> bool:
+    return seen.is_suspended or (seen.phase is TaskPhase.PENDING and bool(seen.report.causes & _NOT_STARTED))
 
 
 def _had_place(job: Job) -> bool:
@@ -142,8 +149,8 @@ def observed(job: Job, event: TaskSeen, now: datetime) -> Job:
     attempt = replace(
         job.current_attempt,
         task_status=seen.status,
-        # A queue that takes its place lets its phases begin again.
-        task_version=max(job.current_attempt.task_version, seen.version) if seen.is_suspended else seen.version,
+        # Whoever loses its place begins its phases again.
+        task_version=max(job.current_attempt.task_version, seen.version) if _begins_again(seen) else seen.version,
         started_at=job.current_attempt.started_at or seen.started_at,
         pulled=job.current_attempt.pulled or seen.pulled,
         program_ended_at=job.current_attempt.program_ended_at or seen.containers_ended_at,

@@ -117,7 +117,7 @@ def is_new_observation(job: Job, event: TaskSeen) -> bool:
         return not is_older and seen.task_id not in {each.task_id for each in attempt.closed_placements}
     if seen.task_id != attempt.task_id:
         return False
-    if running.is_taken_by_queue(job, seen):
+    if running.has_lost_place(job, seen):
         # Its phases begin again.
         return True
     if seen.version != attempt.task_version:
