@@ -21,7 +21,7 @@ from benchmarks.selection import in_region
 from benchmarks.session import Session
 from benchmarks.tables import Table, median
 from relaunch.adapters.offerings.bundled import load_peaks
-from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, MeasuredOn
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, MeasuredOn, Precision
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.selection.expected_cost import cost_of
@@ -35,6 +35,8 @@ _UNEXPLAINED = 0.15
 """The standard deviation of the logarithm of what no peak explains."""
 _MEASUREMENT = 0.05
 """The same of a measured speed."""
+
+_SAID = ", with `precision`"
 
 Figures = tuple[float, float, float]
 
@@ -84,9 +86,17 @@ def _one(dice: Random, learning: Learning, seed: int) -> dict[str, float]:
     assert equal.work is not None  # noqa: S101 - for the type checker: it has a duration
     truth = cost_of(replace(equal.work, speed_of=_points(speeds)))
     learned = cost_of(replace(equal.work, speed_of=_points(_with_errors(dice, speeds))))
-    for name, true in (("", speeds), (", half of them in BF16", drawn.speeds(in_bf16=seed % 2 == 0))):
+    is_bf16 = seed % 2 == 0
+    half = ", half of them in BF16"
+    for name, said, true in (
+        ("", None, speeds),
+        (_SAID, Precision.FP16, speeds),
+        (half, None, drawn.speeds(in_bf16=is_bf16)),
+        (half + _SAID, Precision.BF16 if is_bf16 else Precision.FP16, drawn.speeds(in_bf16=is_bf16)),
+    ):
         saving = cost_of(replace(equal.work, speed_of=_points(true), has_checkpoint=True))
-        learning.run(measured, equal.kept, true, saving, seed, (LEARNED,) if name else RULES, name)
+        saying = replace(measured, precision=said)
+        learning.run(saying, equal.kept, true, saving, seed, (LEARNED,) if name else RULES, name)
     best = min(_usd(truth(each)) for each in equal.kept)
     chosen = {
         "all models equally fast": equal.chosen,

@@ -184,16 +184,34 @@ def test_a_pod_that_is_deleted_fails_its_job_or_is_replaced_by_an_old_server(clu
     assert seen(cluster, name).phase is TaskPhase.STOPPED
 
 
-def test_a_deleted_pod_that_a_quota_does_not_let_an_old_server_replace_is_told_and_can_be_stopped(
+def forbid_pods(namespace: Namespace) -> None:
+    """Let a quota refuse every pod."""
+    namespace.create("resourcequotas", {"metadata": {"name": "gpus"}, "spec": {"hard": {"pods": "0"}}})
+    wait_for("quota", lambda: "hard" in namespace.get("resourcequotas", "gpus").get("status", {}))
+
+
+def test_a_deleted_pod_that_ends_fails_its_job_where_an_old_server_may_not_replace_it(
+    cluster: RealKubernetesCluster,
+) -> None:
+    name, namespace = place(cluster), cluster.namespace
+    cluster.start(name)
+    forbid_pods(namespace)
+    namespace.kubelets.exit(delete_pod(namespace, name), 1)
+
+    assert namespace.finished(name)["type"] == "Failed"
+    assert seen(cluster, name).phase is TaskPhase.STOPPED
+
+
+def test_a_pod_that_is_gone_and_refused_by_an_old_server_is_told_and_its_task_can_be_stopped(
     cluster: RealKubernetesCluster,
 ) -> None:
     if not is_old(cluster):
-        pytest.skip("this server replaces no pod")
+        pytest.skip("this server counts a pod that is gone")
     name, namespace = place(cluster), cluster.namespace
     cluster.start(name)
-    namespace.create("resourcequotas", {"metadata": {"name": "gpus"}, "spec": {"hard": {"pods": "0"}}})
-    wait_for("quota", lambda: "hard" in namespace.get("resourcequotas", "gpus").get("status", {}))
-    namespace.kubelets.exit(delete_pod(namespace, name), 143)
+    forbid_pods(namespace)
+    path = namespace.path("pods", namespace.pod(name)["metadata"]["name"])
+    namespace.api.request("DELETE", path, json={"gracePeriodSeconds": 0}).raise_for_status()
 
     wait_for("refusal", lambda: seen(cluster, name).report.causes == {ReportedCause.START_REFUSED})
     assert seen(cluster, name).phase is TaskPhase.PENDING

@@ -138,7 +138,8 @@ class JobController:
             self._finish_failing(job)
         elif pod["status"].get("phase") == "Succeeded":
             self._complete(job)
-        elif uid not in self._replaced:
+        elif uid not in self._replaced or job["status"]["active"] < job["spec"]["parallelism"]:
+            # Of old servers a failure counts unless there is another pod already (syncJob, pkg/controller/job, 1.20).
             self._count_failure(job, pod)
         self._state.touch(job)
 

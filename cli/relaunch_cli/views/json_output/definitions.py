@@ -115,6 +115,7 @@ def definition_json(registered: RegisteredDefinition) -> JsonObject:
         "checkpoint": definition.checkpoint_uri,
         "estimated_duration_seconds": json_seconds(definition.estimated_duration),
         "estimated_on": asdict(definition.estimated_on) if definition.estimated_on else None,
+        "precision": definition.precision,
         "total_steps": definition.total_steps,
         "deadline_seconds": json_seconds(definition.deadline),
         "patience_seconds": json_seconds(definition.patience),

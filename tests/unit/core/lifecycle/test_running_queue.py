@@ -139,7 +139,7 @@ def test_a_task_whose_place_a_queue_takes_is_stopped_and_launched_again(phase):
 @pytest.mark.parametrize("cause", [ReportedCause.START_REFUSED, ReportedCause.STARTS_NOWHERE])
 @pytest.mark.parametrize("state", [JobState.RUNNING, JobState.STOPPING])
 def test_a_task_whose_pod_is_gone_and_refused_anew_is_stopped_and_launched_again(cause, state):
-    # Before 1.26 the Job controller replaces a deleted pod, which a quota may refuse.
+    # Before 1.26 the Job controller replaces a pod that is gone, which a quota may refuse.
     attempt = make_running_attempt(instance_id=None, node="node-1", task_version=40)
     job = replace(on_ack("ru"), attempt=attempt, state=state, state_since=NOW)
     words = "FailedCreate: exceeded quota: gpus"

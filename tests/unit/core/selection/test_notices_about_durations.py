@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from fakes.builders import make_capacity_failure, make_instance_type, make_offering
-from relaunch.core.definitions.accelerator import MeasuredOn
+from relaunch.core.definitions.accelerator import MeasuredOn, Precision
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.selection.notices import find_notices, refuse_unmeasured
@@ -71,3 +71,21 @@ def test_how_often_spot_interrupts_work_depends_on_how_fast_that_is():
     slow = find_notices(measured, None, selected(measured, make_offering(T4), peaks=PEAKS, revision=None))
 
     assert "g4dn.xlarge spot is expected to be interrupted 5.6 times" in slow[0]
+
+
+def test_that_a_speed_depends_on_the_precision_is_noted_until_somebody_says_it():
+    measured = replace(SIX_HOURS, estimated_on=MeasuredOn("A10G"), checkpoint_uri="s3://a/b/")
+    unknown = make_offering(replace(A10G, name="x1.xlarge", accelerator_model="X1"))
+
+    def noted(definition: JobDefinition, *offerings: Offering) -> list[str]:
+        found = find_notices(definition, None, selected(definition, *offerings, revision=None, peaks=PEAKS))
+        return [each for each in found if "precision" in each]
+
+    assert noted(measured, *BOTH) == [
+        "whether it computes in FP16 or in BF16 is not said, and T4 are slower in BF16: give `precision`, for example "
+        "`precision: bf16`"
+    ]
+    assert noted(replace(measured, precision=Precision.FP16), *BOTH) == []
+    assert noted(SIX_HOURS, *BOTH) == []
+    assert noted(measured, BOTH[0]) == noted(measured, BOTH[1]) == []
+    assert noted(measured, BOTH[0], unknown) == []

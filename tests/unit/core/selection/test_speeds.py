@@ -6,13 +6,20 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import NOW
-from relaunch.core.definitions.accelerator import Accelerators, Isolation, MeasuredOn, PurchaseOption, PurchasePolicy
+from relaunch.core.definitions.accelerator import (
+    Accelerators,
+    Isolation,
+    MeasuredOn,
+    Precision,
+    PurchaseOption,
+    PurchasePolicy,
+)
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.selection.expected_cost import LEAST_RISKED, cost_range_of, derive_work
 from relaunch.core.selection.notices import find_notices
 from relaunch.core.selection.offering_filters import SelectionLimits
-from relaunch.core.selection.requirements import derive_requirements
+from relaunch.core.selection.requirements import Requirements, derive_requirements
 from relaunch.core.selection.selection import explain_rows, select
 from relaunch.core.selection.speeds import LearnedRate, Speed, SpeedBasis, name_alone, relative_speed, speed_of
 from unit.core.selection.offered import (
@@ -301,3 +308,23 @@ def test_what_shares_a_gpu_says_nothing_of_its_speed() -> None:
     assert [named(ONE_GPU, FOUR_A10G), named(needing(), FOUR_A10G)] == ["A10G", "4x A10G"]
     assert [named(THIRTY, L4_WHOLE), named(THIRTY, EIGHTH)] == ["", "0.125x L4"]
     assert named(needing(), UNKNOWN) == ""
+
+
+@pytest.mark.parametrize(
+    ("precision", "slow", "fast"),
+    [
+        (None, 8.1 / 70, 65 / 70),
+        (Precision.FP16, 8.1 / 35, 65 / 70),
+        (Precision.BF16, 8.1 / 70, 320 / 600),
+        (Precision.TF32, 8.1 / 70, 320 / 600),
+        (Precision.FP32, 8.1 / 35, 320 / 600),
+    ],
+)
+def test_a_precision_leaves_less_open_where_not_all_have_tensor_cores_for_it(precision, slow, fast):
+    work = derive_work(replace(TEN_HOURS, precision=precision), required=Requirements(gpu_count=1), peaks=PEAKS)
+    assert work is not None
+    on_t4, on_a10g = work.speed_of(T4), work.speed_of(A10G)
+
+    assert (on_t4.slow, on_t4.fast) == (pytest.approx(slow), pytest.approx(fast))
+    assert (on_a10g.slow, on_a10g.fast) == (1.0, 1.0)
+    assert work.slower_in_bf16 == (frozenset() if precision else {"T4", "V100"})

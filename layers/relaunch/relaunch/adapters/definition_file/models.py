@@ -25,7 +25,7 @@ from relaunch.adapters.definition_file.values import (
     RegularExpression,
 )
 from relaunch.adapters.input_patterns import Re2Patterns
-from relaunch.core.definitions.accelerator import PurchasePolicy, usual_purchase
+from relaunch.core.definitions.accelerator import Precision, PurchasePolicy, usual_purchase
 from relaunch.core.definitions.definition import InputRule, JobDefinition, RetryRules
 from relaunch.core.definitions.durations import write_duration
 from relaunch.core.definitions.targets import WITH_PODS, Target
@@ -156,6 +156,8 @@ class JobModel(
     """Longest running time of a job, all attempts together."""
     estimated_duration: EstimateModel | None = None
     """How long the training takes on a machine that is never taken away: `{on: A10G, hours: 20}`, or `20h` anywhere."""
+    precision: Literal["fp16", "bf16", "tf32", "fp32"] | None = None
+    """What the program computes in: T4 and V100, for example, have tensor cores for FP16, and not for BF16."""
     total_steps: int | None = Field(default=None, ge=1, le=MOST_STEPS)
     """The step at which the training has finished, as its checkpoints count them; needs `checkpoint`."""
     deadline: Duration | None = None
@@ -286,6 +288,7 @@ class JobModel(
             checkpoint_uri=self.checkpoint,
             estimated_duration=self.estimated_duration.duration if self.estimated_duration else None,
             estimated_on=self.estimated_duration.measured_on if self.estimated_duration else None,
+            precision=Precision(self.precision) if self.precision else None,
             total_steps=self.total_steps,
             deadline=self.deadline,
             patience=self.patience,

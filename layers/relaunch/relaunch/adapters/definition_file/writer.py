@@ -78,6 +78,7 @@ def written_keys(definition: JobDefinition) -> dict[str, Any]:
             "checkpoint_uri": ("checkpoint", str),
             "max_runtime": ("max_runtime", write_duration),
             "estimated_duration": ("estimated_duration", write_duration),
+            "precision": ("precision", str),
             "total_steps": ("total_steps", int),
             "deadline": ("deadline", write_duration),
             "patience": ("patience", write_duration),

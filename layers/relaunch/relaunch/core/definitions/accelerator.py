@@ -120,6 +120,15 @@ class AcceleratorRequirement:
         return kind.models if kind else ()
 
 
+class Precision(StrEnum):
+    """The number format in which a program has its matrices multiplied."""
+
+    FP16 = "fp16"
+    BF16 = "bf16"
+    TF32 = "tf32"
+    FP32 = "fp32"
+
+
 @dataclass(frozen=True, slots=True)
 class MeasuredOn:
     """The accelerators on which a duration was measured: a model, and how many of it.

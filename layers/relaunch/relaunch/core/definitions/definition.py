@@ -6,7 +6,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import assert_never
 
-from relaunch.core.definitions.accelerator import AcceleratorRequirement, MeasuredOn, PurchasePolicy
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, MeasuredOn, Precision, PurchasePolicy
 from relaunch.core.definitions.concurrency import Concurrency
 from relaunch.core.definitions.event_pattern import pattern_key
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
@@ -157,6 +157,7 @@ class JobDefinition:
     slash; if None, the training writes no checkpoints and each attempt starts from the beginning.
 
     `estimated_duration` was measured `estimated_on` these accelerators; if None, it is taken to be the same on all.
+    `precision` is what the program computes in, None if nobody said it: not all models have tensor cores for all.
 
     With a `deadline`, or with `patience` instead, `policy` chooses when a job is on spot, on-demand or waits.
     `total_steps` is the step at which the training has finished, as its checkpoints count them. `patience` is how long
@@ -185,6 +186,7 @@ class JobDefinition:
     checkpoint_uri: str | None = None
     estimated_duration: timedelta | None = None
     estimated_on: MeasuredOn | None = None
+    precision: Precision | None = None
     total_steps: int | None = None
     deadline: timedelta | None = None
     patience: timedelta | None = None

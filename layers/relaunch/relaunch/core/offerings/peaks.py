@@ -1,5 +1,9 @@
 """What one accelerator of a model can do at most, as its maker publishes it."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+
+from relaunch.core.definitions.accelerator import Precision
 from relaunch.core.records import dataclass
 
 
@@ -26,3 +30,23 @@ class Peaks:
     def bf16_tflops(self) -> tuple[float, float]:
         """Return the throughput in BF16: what lacks it computes it in FP32, as it does TF32."""
         return self.fp16_tflops if self.has_bf16 else self.fp32_tflops
+
+    @property
+    def is_slower_in_bf16(self) -> bool:
+        """Return whether BF16 and TF32 are slower than FP16, as tensor cores of the first generations lack them."""
+        return self.bf16_tflops != self.fp16_tflops
+
+    def computing(self, precision: Precision) -> "Peaks":
+        """Return what is reached of them in a precision, as both that of FP16 and that of BF16."""
+        match precision:
+            case Precision.FP16:
+                return replace(self, has_bf16=True)
+            case Precision.BF16 | Precision.TF32:
+                return replace(self, tensor_tflops=self.bf16_tflops)
+            case Precision.FP32:
+                return replace(self, tensor_tflops=None)
+
+
+def peaks_in(precision: Precision | None, peaks: Mapping[str, Peaks]) -> Mapping[str, Peaks]:
+    """Return what a program that computes in a precision reaches of the peaks of models; all of them if it is None."""
+    return peaks if precision is None else {model: each.computing(precision) for model, each in peaks.items()}

@@ -26,7 +26,7 @@ from types import MappingProxyType
 
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.offering import GP3_USD_PER_GIB_MONTH, Offering
-from relaunch.core.offerings.peaks import Peaks
+from relaunch.core.offerings.peaks import Peaks, peaks_in
 from relaunch.core.records import dataclass
 from relaunch.core.selection.requirements import Requirements
 from relaunch.core.selection.speeds import (
@@ -72,7 +72,8 @@ class WorkAhead:
     `duration` is on the accelerators that `speed_of` compares with, of which the share `left` is still to be done, on
     all `nodes` together: an interruption of one of them interrupts it, and all of them are paid. The
     defaults of `start_overhead`, `idle_tail` and `checkpoint_interval` are the assumptions of this module. `jobs` is
-    by how many jobs of the definition speeds were learned.
+    by how many jobs of the definition speeds were learned. `slower_in_bf16` are the models on which the speed depends
+    on whether the job computes in FP16 or in BF16, where nobody said it.
     """
 
     duration: timedelta
@@ -86,6 +87,7 @@ class WorkAhead:
     jobs: int = 0
     left: float = 1.0
     nodes: int = 1
+    slower_in_bf16: frozenset[str] = frozenset()
 
     @property
     def duration_left(self) -> timedelta:
@@ -140,11 +142,13 @@ def derive_work(
     work = WorkAhead(duration, has_checkpoint, definition.disk_gib or 0, gp3_usd_per_gib_month, nodes=definition.nodes)
     if required is None:
         return work
+    peaks = peaks_in(definition.precision, peaks)
     learned = learned_speeds(rates, rate, measured_gpus(definition.estimated_on, required), peaks)
     if definition.estimated_on is None and not learned:
         return work
     compared = speed_of(definition.estimated_on, required, peaks, learned)
-    return replace(work, speed_of=compared, jobs=sum(each.jobs for each in learned.values()))
+    slower = frozenset(model for model, each in peaks.items() if each.is_slower_in_bf16)
+    return replace(work, speed_of=compared, jobs=sum(each.jobs for each in learned.values()), slower_in_bf16=slower)
 
 
 def _duration_and_rate(definition: JobDefinition, rates: Rates) -> tuple[timedelta | None, float | None]:

@@ -21,7 +21,7 @@ from relaunch.core.selection.instance_type_filters import find_unjudged
 from relaunch.core.selection.neuron_devices import required_devices, requires_neuron
 from relaunch.core.selection.requirements import Requirements, derive_requirements
 from relaunch.core.selection.selection import Selection
-from relaunch.core.selection.speeds import used_accelerators
+from relaunch.core.selection.speeds import SpeedBasis, used_accelerators
 
 # ECS replaces instances of ECS Managed Instances from the 14th day on ("Instance draining", Developer Guide).
 _MANAGED_LIFETIME = timedelta(days=14)
@@ -55,6 +55,7 @@ def find_notices(definition: JobDefinition, revision: Revision | None, selection
             _spare_devices(required, chosen),
             _unjudged_constraints(required, chosen),
             _unknown_speed(definition, selection, chosen),
+            _unsaid_precision(selection),
             _lost_work(selection, chosen),
             _unbounded_loss(definition, selection),
             _unknown_disk(definition, chosen),
@@ -126,6 +127,22 @@ def _unknown_speed(definition: JobDefinition, selection: Selection, chosen: Offe
     return (
         f"how fast a job is on {machine.accelerator_model} is not known, as nothing is published that compares it with "
         f"{definition.estimated_on}: neither the time nor the cost to finish is"
+    )
+
+
+def _unsaid_precision(selection: Selection) -> str:
+    """Say that a speed depends on the precision, where what is measured does not tell that of another model."""
+    if selection.work is None:
+        return ""
+    machines = {each.instance_type.accelerator_model: each.instance_type for each in selection.kept}
+    slower = sorted(machines.keys() & selection.work.slower_in_bf16)
+    speeds = [selection.work.speed_of(each) for each in machines.values()]
+    is_bounded = any(each is not None and each.basis is SpeedBasis.PEAKS for each in speeds)
+    if not slower or len(machines) == len(slower) or not is_bounded:
+        return ""
+    return (
+        f"whether it computes in FP16 or in BF16 is not said, and {' and '.join(slower)} are slower in BF16: give "
+        "`precision`, for example `precision: bf16`"
     )
 
 

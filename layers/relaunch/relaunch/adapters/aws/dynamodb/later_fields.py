@@ -9,7 +9,7 @@ from typing import Any
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 
-_LATER = ("callers", "notices", "concurrency", "links", "estimated_on")
+_LATER = ("callers", "notices", "concurrency", "links", "estimated_on", "precision")
 # Those of a workload were added after this one, at the end.
 _LAST_OF_WORKLOAD = "strict"
 _NAMES = [each.name for each in fields(KubernetesWorkload)]
