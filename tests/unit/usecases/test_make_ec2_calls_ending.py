@@ -6,6 +6,7 @@ import pytest
 
 from fakes.story import MINUTE
 from relaunch.core.machines.events import InstanceState
+from relaunch.core.machines.machine import DeregisterNode
 from relaunch.ports import TransientError
 
 
@@ -69,4 +70,21 @@ class TestEnding:
             machines.look(after=2 * MINUTE)
             machines.settle_all()
 
+        machines.assert_over(ended)
+
+    def test_jobs_are_charged_though_ecs_does_not_let_its_node_go(self, machines, ended):
+        # EC2 tells for an hour why an instance ended; ECS may be away for longer.
+        deregister = machines.tasks.deregister
+        machines.tasks.deregister = Mock(side_effect=TransientError("deregistering: time-out"))
+        machines.make_ec2_calls()
+        machines.look(after=MINUTE)
+        with pytest.raises(TransientError, match="deregistering"):
+            machines.make_ec2_calls()
+        pending = machines.load(ended).pending
+        machines.tasks.deregister = deregister
+
+        machines.look(after=MINUTE)
+        machines.make_ec2_calls()
+
+        assert [type(each) for each in pending] == [DeregisterNode]
         machines.assert_over(ended)

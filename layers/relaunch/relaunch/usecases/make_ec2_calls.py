@@ -11,11 +11,12 @@ from relaunch.core.machines.machine import (
     Consequence,
     DeregisterNode,
     Machine,
+    MachineEffect,
     MachineState,
     TerminateInstance,
 )
 from relaunch.core.machines.requesting import expiry_reason, is_surely_absent, may_send
-from relaunch.ports import FleetDependencies, StaleWriteError, Termination
+from relaunch.ports import FleetDependencies, StaleWriteError, Termination, TransientError
 from relaunch.usecases.advance_machine import advance_machine, apply_machine_event, finish_effects, save_done
 from relaunch.usecases.charge_jobs import charge_jobs
 
@@ -44,17 +45,27 @@ def make_ec2_calls(machine_id: str, deps: FleetDependencies) -> Machine | None:
 
 
 def _end(machine: Machine, deps: FleetDependencies) -> Machine:
+    """Do what follows the end of a machine; none waits for another one that cannot be done now.
+
+    ECS may not answer for hours, and EC2 tells for one hour only why an instance ended, and whether it is billed.
+    """
+    failed: dict[MachineEffect, TransientError] = {}
     for effect in machine.pending:
-        if isinstance(effect, TerminateInstance):
-            if deps.fleet.terminate([effect.instance_id])[effect.instance_id] is Termination.REFUSED:
-                machine = _note_refused(machine, deps)
-        elif isinstance(effect, DeregisterNode):
-            deps.targets.ecs.deregister(effect.node)
-        elif isinstance(effect, ChargeJobs):
-            charge_jobs(machine, deps)
+        try:
+            if isinstance(effect, TerminateInstance):
+                if deps.fleet.terminate([effect.instance_id])[effect.instance_id] is Termination.REFUSED:
+                    machine = _note_refused(machine, deps)
+            elif isinstance(effect, DeregisterNode):
+                deps.targets.ecs.deregister(effect.node)
+            elif isinstance(effect, ChargeJobs):
+                charge_jobs(machine, deps)
+        except TransientError as error:
+            failed[effect] = error
     done = TerminateInstance | DeregisterNode | ChargeJobs
-    left = tuple(each for each in machine.pending if not isinstance(each, done))
+    left = tuple(each for each in machine.pending if each in failed or not isinstance(each, done))
     machine = save_done(machine, left, deps)
+    for error in failed.values():
+        raise error
     return machine if all(isinstance(each, AskFleet) for each in machine.pending) else finish_effects(machine, deps)
 
 

@@ -246,11 +246,12 @@ class Costs:
         EC2 ends one within an hour of that time (`EndDate`, ModifyCapacityReservation, EC2 API), and says not when.
         """
         reservation = machine.request.reservation
-        until = self._bills[host.instance_id].reserved_until
-        if reservation is None or reservation.ends_at is None or until is None:
+        if reservation is None or reservation.ends_at is None or host.reservation_id is None:
             return 0.0
         ended_at = host.ended_at or self._clock.now()
-        not_ended = min(until, ended_at, reservation.ends_at + _HOUR) - max(reservation.ends_at, host.launched_at)
+        # Without an end it outlived the instance.
+        until = min(self._bills[host.instance_id].reserved_until or ended_at, ended_at)
+        not_ended = min(until, reservation.ends_at + _HOUR) - max(reservation.ends_at, host.launched_at)
         return max(not_ended / _HOUR, 0.0) * prices.on_demand
 
     def _of_other_hours(self, host: Instance, prices: Prices) -> float:
