@@ -165,6 +165,17 @@ def test_a_job_that_cannot_be_read_keeps_no_other_from_renewing(monkeypatch: pyt
     assert "postponed" in story.log.decisions
 
 
+def test_a_job_whose_machine_alone_is_looked_at_renews_too() -> None:
+    # While RunTask is not answered the next repetition is due before a look at the job is.
+    story = by_provider(stack=10.0)
+    job_id = story.launch()
+    story.clock.advance(55 * 60)
+
+    assert renew_leases([], story.deps, (job_id, "resnet-unknown")) == 1
+    assert renew_leases([story.job(job_id)], story.deps, (job_id,)) == 0
+    assert reserved(story)["stack"] == pytest.approx(0.4 + 0.4 * 55 / 60, abs=0.01)
+
+
 def test_what_is_reached_is_reported_once_and_again_if_it_could_not_be_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     story = by_provider(stack=0.5)
     story.launch()

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
 from relaunch.core.jobs.job import Job
+from relaunch.core.machines.machine import Machine
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies, NotGrantedError, PermanentError, TransientError
 from relaunch.usecases.clean_revisions import clean_revisions
@@ -81,9 +82,11 @@ def _parts(
         return remaining_milliseconds() > _SPARE_MILLISECONDS + pages * _PAGE_MILLISECONDS
 
     looked_at: list[Job] = []
-    yield "machines", lambda: reconcile_machines(deps, has_time)
+    machines: list[Machine] = []
+    yield "machines", lambda: reconcile_machines(deps, has_time, machines.append)
     yield "looked_at", lambda: reconcile_jobs(deps, has_time, looked_at.append)
-    yield "renewed", lambda: renew_leases(looked_at, deps)
+    claiming = (claim.job_id for machine in machines for claim in machine.claims)
+    yield "renewed", lambda: renew_leases(looked_at, deps, claiming)
     if is_sweep_due(minute):
         yield "swept", lambda: sweep_cluster(deps, has_time).tasks
     if is_instance_sweep_due(minute):

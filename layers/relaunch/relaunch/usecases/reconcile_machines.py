@@ -38,10 +38,15 @@ _UNWATCHED = HEARTBEAT
 _SWEEP_MINUTE = 3
 
 
-def reconcile_machines(deps: ReconcileDependencies, has_time: Callable[[], bool] = lambda: True) -> int:
+def reconcile_machines(
+    deps: ReconcileDependencies,
+    has_time: Callable[[], bool] = lambda: True,
+    on_looked_at: Callable[[Machine], object] = lambda _machine: None,
+) -> int:
     """Reconcile due machines, most overdue first, while there is time; return their number.
 
-    A machine with an error stays due for the next call and does not delay the others.
+    A machine with an error stays due for the next call and does not delay the others. `on_looked_at` is called with
+    each of them, as it was before.
     """
     due = deps.machines.load_due(deps.clock.now(), _MAX_MACHINES)
     looked_at = 0
@@ -54,6 +59,7 @@ def reconcile_machines(deps: ReconcileDependencies, has_time: Callable[[], bool]
             if not has_time():
                 return looked_at
             looked_at += 1
+            on_looked_at(machine)
             try:
                 _look(machine, seen, agents, deps)
             except PortError as error:

@@ -51,24 +51,28 @@ def _reason(job: Job, event: MachineClaimed | OfferingChosen, scope: str, deps: 
     return describe_exceeded(budget, event.offering.expected_usd_per_hour or 0.0, now)
 
 
-def renew_leases(jobs: Sequence[Job], deps: ReconcileDependencies) -> int:
-    """Renew what running jobs that were looked at reserve, and report what is used up; return how many were due."""
+def renew_leases(jobs: Sequence[Job], deps: ReconcileDependencies, claiming: Iterable[str] = ()) -> int:
+    """Renew what jobs that were looked at reserve, and report what is used up; return how many were due.
+
+    `claiming` are the jobs whose machines were looked at. One whose launch is repeated is not looked at itself.
+    """
     budgets = deps.budgets.load_budgets()
     # What EventBridge does not take now is tried a minute later: each try may take seconds.
     all(_report(budget, deps) for budget in budgets)
     due = 0
-    for job in jobs if budgets else ():
-        event = BudgetsRead(_of_job(job, budgets))
-        if not is_lease_due(job, event.budgets, deps.clock.now()):
-            continue
-        due += 1
+    known = {job.job_id: job for job in jobs}
+    for job_id in dict.fromkeys((*known, *claiming)) if budgets else ():
         try:
-            _renew(job.job_id, event, deps)
+            job = known.get(job_id) or deps.jobs.load_job(job_id)
+            event = BudgetsRead(_of_job(job, budgets) if job is not None else ())
+            if job is not None and is_lease_due(job, event.budgets, deps.clock.now()):
+                due += 1
+                _renew(job_id, event, deps)
         except BudgetExceededError:
             # Others reserved what was left: the next look sees that.
             budgets = deps.budgets.load_budgets()
         except PortError as error:
-            deps.log.decided("postponed", job_id=job.job_id, reason=f"renewing what it reserved: {error}")
+            deps.log.decided("postponed", job_id=job_id, reason=f"renewing what it reserved: {error}")
     return due
 
 
