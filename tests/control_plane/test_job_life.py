@@ -193,7 +193,8 @@ def forbid_pods(namespace: Namespace) -> None:
 def test_a_deleted_pod_that_ends_fails_its_job_where_an_old_server_may_not_replace_it(
     cluster: RealKubernetesCluster,
 ) -> None:
-    name, namespace = place(cluster), cluster.namespace
+    name = place(cluster)
+    namespace = cluster.namespace
     cluster.start(name)
     forbid_pods(namespace)
     namespace.kubelets.exit(delete_pod(namespace, name), 1)
@@ -207,7 +208,8 @@ def test_a_pod_that_is_gone_and_refused_by_an_old_server_is_told_and_its_task_ca
 ) -> None:
     if not is_old(cluster):
         pytest.skip("this server counts a pod that is gone")
-    name, namespace = place(cluster), cluster.namespace
+    name = place(cluster)
+    namespace = cluster.namespace
     cluster.start(name)
     forbid_pods(namespace)
     path = namespace.path("pods", namespace.pod(name)["metadata"]["name"])

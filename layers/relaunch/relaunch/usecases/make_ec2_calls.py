@@ -64,8 +64,8 @@ def _end(machine: Machine, deps: FleetDependencies) -> Machine:
     done = TerminateInstance | DeregisterNode | ChargeJobs
     left = tuple(each for each in machine.pending if each in failed or not isinstance(each, done))
     machine = save_done(machine, left, deps)
-    for error in failed.values():
-        raise error
+    for failure in failed.values():
+        raise failure
     return machine if all(isinstance(each, AskFleet) for each in machine.pending) else finish_effects(machine, deps)
 
 

@@ -47,6 +47,6 @@ class Peaks:
                 return replace(self, tensor_tflops=None)
 
 
-def peaks_in(precision: Precision | None, peaks: Mapping[str, Peaks]) -> Mapping[str, Peaks]:
-    """Return what a program that computes in a precision reaches of the peaks of models; all of them if it is None."""
-    return peaks if precision is None else {model: each.computing(precision) for model, each in peaks.items()}
+def peaks_in(precision: Precision, peaks: Mapping[str, Peaks]) -> Mapping[str, Peaks]:
+    """Return what a program that computes in a precision reaches of the peaks of models."""
+    return {model: each.computing(precision) for model, each in peaks.items()}

@@ -142,7 +142,8 @@ def derive_work(
     work = WorkAhead(duration, has_checkpoint, definition.disk_gib or 0, gp3_usd_per_gib_month, nodes=definition.nodes)
     if required is None:
         return work
-    peaks = peaks_in(definition.precision, peaks)
+    if definition.precision is not None:
+        peaks = peaks_in(definition.precision, peaks)
     learned = learned_speeds(rates, rate, measured_gpus(definition.estimated_on, required), peaks)
     if definition.estimated_on is None and not learned:
         return work
