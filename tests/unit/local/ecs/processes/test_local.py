@@ -141,8 +141,9 @@ def test_sigkill_is_reported_as_137(run: ProcessRun) -> None:
     assert run.exit_code() == 137
 
 
-def test_children_of_the_main_process_end_with_it(run: ProcessRun) -> None:
-    run.start("sh", "-c", "sleep 600 & echo $!; exit 5")
+@pytest.mark.parametrize("child", ["sleep 600", "setsid sleep 600"], ids=["of its group", "of a session of its own"])
+def test_children_of_the_main_process_end_with_it(run: ProcessRun, child: str) -> None:
+    run.start("sh", "-c", f"{child} & echo $!; exit 5")
 
     child = int(run.line())
 
@@ -174,7 +175,7 @@ def test_containers_die_with_a_simulator_that_was_killed() -> None:
         import sys, time
         from relaunch_local.ecs import LocalProcesses, ProcessSpec
         processes = LocalProcesses(lambda target, at, line: print(line, flush=True))
-        command = ("sh", "-c", "sleep 600 & echo $$ $!; wait")
+        command = ("sh", "-c", "sleep 600 & a=$!; setsid sleep 600 & echo $$ $a $!; wait")
         processes.start(ProcessSpec("arn", "f", "main", "i", command, {}, lambda code, reason: None))
         time.sleep(600)
         """
@@ -183,7 +184,7 @@ def test_containers_die_with_a_simulator_that_was_killed() -> None:
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, env=environment) as simulator:
         assert simulator.stdout is not None
         pids = [int(word) for word in simulator.stdout.readline().split()]
-        assert [is_alive(pid) for pid in pids] == [True, True]
+        assert [is_alive(pid) for pid in pids] == [True] * 3
 
         simulator.send_signal(signal.SIGKILL)
 
