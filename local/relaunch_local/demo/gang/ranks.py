@@ -37,7 +37,7 @@ def wait_for_machines(session: Session, job_id: str, number: int, nodes: int) ->
 
 
 def describe(session: Session, instance_ids: Sequence[str]) -> Instances:
-    """Return what EC2 says of instances, in this order."""
+    """Return instances as EC2 describes them, in this order."""
     answer = session.local.client("ec2").describe_instances(InstanceIds=list(instance_ids))
     found = {each["InstanceId"]: each for part in answer["Reservations"] for each in part["Instances"]}
     return [found[each] for each in instance_ids]

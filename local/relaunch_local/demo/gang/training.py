@@ -25,7 +25,7 @@ _LOCAL = REPOSITORY / "local" / "relaunch_local"
 _PROGRAMS = [_LOCAL / "ecs" / "processes" / "gloo_address.py", _LOCAL / "demo" / "gang" / "slow_training.py"]
 _PROGRAM = "ddp/train.py"
 _FIRST_ADDRESS = "127.48.0.{}"
-"""Outside of the local world's network: nobody has told these machines anything."""
+"""Outside of the network of the local world, which knows nothing of these."""
 _SECONDS = 600.0
 
 

@@ -70,7 +70,7 @@ def test_what_could_not_be_requested_is_told_with_its_command():
     assert f"--quota-code {G_SPOT}" in text
 
 
-def test_what_several_nodes_lack_is_told_and_that_nodes_are_counted():
+def test_what_several_nodes_lack_is_said_and_that_nodes_are_counted():
     new = survey(NodesMeet="on")
     old = replace(new, before={"relaunch": Stack("relaunch", "CREATE_COMPLETE")})
     lacks = ["quota L-1: 8 vCPUs of 'G': 3 of g5.xlarge have 12: aws service-quotas"]
