@@ -162,7 +162,7 @@ test-multi-node: ## examples/ddp and examples/fsdp over three machines on loopba
 	@.venv-trainers/bin/pytest -q -m multi_node tests/functional/examples
 
 .PHONY: test-demo-nodes
-test-demo-nodes: setup build ## `make demo NODES=3` until Ctrl-C, then again to its end, and whether what it shows is true (four minutes; twice as long under load)
+test-demo-nodes: setup build ## `make demo NODES=3` until Ctrl-C, then again to its end, and whether what it shows is true (eight minutes at a load of 19 on two processors)
 	@$(INSTALL) .venv-trainers --requirement requirements/dev.txt --requirement requirements/trainers.txt --project
 	@.venv-trainers/bin/pytest -q -m multi_node tests/real
 
