@@ -73,8 +73,23 @@ def interrupt(session: Session, log: RankLogs, instances: ranks.Instances, nodes
     session.screen.line(Text(f"EC2: {instance} of rank {nodes - 1} goes in two minutes", style="bold yellow"))
     tasks = session.expect_job(job_id, "its tasks are known", lambda history: history.attempts[0].task_ids or None)
     stops = [session.expect_request("StopTask", "StopTask for all tasks", partial(is_stop_of, each)) for each in tasks]
+    for task in tasks:
+        require_intent(session, job_id, task)
     session.screen.line(f"the intent is stored; then StopTask for all {len(stops)} tasks:")
     session.screen.note(f"“{stops[0].parameters['reason']}”")
+
+
+def require_intent(session: Session, job_id: str, task: str) -> None:
+    """Check that the intent was in the table before a task was stopped.
+
+    Raises:
+        UnmetExpectationError: it was not.
+    """
+    what = "the table was read when the task was stopped"
+    rows = session.expect(what, lambda: session.recorder.stored_at_stop.get(task))
+    (attempt,) = (row for row in rows if row["sk"] == "ATTEMPT#0001" and row["pk"].endswith(job_id))
+    intent = attempt["body"]["intent"] or {}
+    session.require(intent.get("kind") == "interruption", "the intent is in the table before StopTask is sent")
 
 
 def is_stop_of(task: str, request: Mapping[str, Any]) -> bool:
