@@ -32,7 +32,9 @@ def with_first_quotas(plans: Sequence[Plan], deps: "Dependencies", connection: "
         return list(plans)
     vcpus = _read(sorted(wanted), connection)
     return [
-        replace(plan, quota_problem=describe_shortage(plan.selection, vcpus)) if plan.selection else plan
+        replace(plan, quota_problem=describe_shortage(plan.selection, vcpus, plan.definition.nodes))
+        if plan.selection
+        else plan
         for plan in plans
     ]
 
@@ -45,18 +47,24 @@ def _read(codes: Sequence[str], connection: "Connection") -> Mapping[str, float]
         return {}
 
 
-def describe_shortage(selection: Selection, vcpus: Mapping[str, float]) -> str:
-    """Return why nothing of a selection can start for want of a quota; empty if something can, or may."""
+def describe_shortage(selection: Selection, vcpus: Mapping[str, float], nodes: int = 1) -> str:
+    """Return why nothing of a selection can start for want of a quota; empty if something can, or may.
+
+    A job runs on `nodes` machines at once.
+    """
     for each in selection.kept:
         quota = quota_of(each.instance_type.name, each.purchase)
-        if quota is None or vcpus.get(quota.code, each.instance_type.vcpus) >= each.instance_type.vcpus:
+        needed = each.instance_type.vcpus * nodes
+        if quota is None or vcpus.get(quota.code, needed) >= needed:
             return ""
     best = selection.chosen
     quota = quota_of(best.instance_type.name, best.purchase) if best else None
     if best is None or quota is None:
         return ""
+    name = best.instance_type.name
+    has = f"{name} has" if nodes == 1 else f"{nodes} of {name} have"
     return (
-        f"the account's quotas let nothing of it start: {best.instance_type.name} has {best.instance_type.vcpus} vCPU, "
+        f"the account's quotas let nothing of it start: {has} {best.instance_type.vcpus * nodes} vCPU, "
         f"and {quota} is {vcpus[quota.code]:g}; `relaunch doctor` says what to request"
     )
 

@@ -17,12 +17,18 @@ _GRANT = "grant servicequotas:GetServiceQuota"
 class Need:
     """The smallest machine of each quota that a job of a definition may run on with one purchase option.
 
-    `machines` are (instance type, vCPUs); None stands for types whose quota is not known.
+    `machines` are (instance type, vCPUs); None stands for types whose quota is not known. A job runs on `nodes` of
+    them at once.
     """
 
     definition: str
     purchase: PurchaseOption
     machines: Mapping[Quota | None, tuple[str, int]]
+    nodes: int = 1
+
+    def vcpus_of(self, quota: Quota | None) -> int:
+        """Return the vCPUs of this quota that a job needs at least."""
+        return self.machines[quota][1] * self.nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +39,10 @@ class GrantedQuotas:
     requested: Mapping[str, float] = field(default_factory=dict)
 
 
-def find_needs(definition: str, selection: Selection) -> tuple[Need, ...]:
-    """Return what a definition needs: by the offerings that were kept, and those that are rejected but for a time.
+def find_needs(definition: str, selection: Selection, nodes: int = 1) -> tuple[Need, ...]:
+    """Return what a definition with so many nodes needs.
 
+    That is by the offerings that were kept, and those that are rejected but for a time.
     What was rejected by its quota counts too: the selection has the quotas of the last refresh.
     """
     passing = [each.offering for each in selection.rejected if each.filter_name == "quota"]
@@ -47,7 +54,7 @@ def find_needs(definition: str, selection: Selection) -> tuple[Need, ...]:
         of_purchase = smallest.setdefault(offering.purchase, {})
         if quota not in of_purchase or machine.vcpus < of_purchase[quota][1]:
             of_purchase[quota] = (machine.name, machine.vcpus)
-    return tuple(Need(definition, purchase, machines) for purchase, machines in sorted(smallest.items()))
+    return tuple(Need(definition, purchase, machines, nodes) for purchase, machines in sorted(smallest.items()))
 
 
 def check_quotas(needs: Iterable[Need], granted: GrantedQuotas) -> Iterator[Check]:
@@ -66,7 +73,7 @@ def check_quotas(needs: Iterable[Need], granted: GrantedQuotas) -> Iterator[Chec
         if missing:
             yield from _once(checked, missing[0], unknown(_name(missing[0]), "its value is not known", _GRANT))
             continue
-        smallest = min(known, key=lambda quota: need.machines[quota][1])
+        smallest = min(known, key=need.vcpus_of)
         yield from _once(checked, smallest, _too_small(smallest, need, granted))
     if not checked:
         names = {need.definition for need in needs}
@@ -81,19 +88,22 @@ def _once(checked: set[str], quota: Quota, check: Check) -> Iterator[Check]:
 
 
 def _has_room(quota: Quota, need: Need, granted: GrantedQuotas) -> bool:
-    return granted.vcpus.get(quota.code, 0.0) >= need.machines[quota][1]
+    return granted.vcpus.get(quota.code, 0.0) >= need.vcpus_of(quota)
 
 
 def _name(quota: Quota) -> str:
     return f"quota {quota.code}"
 
 
+def _describe(need: Need, quota: Quota) -> str:
+    machine, _ = need.machines[quota]
+    smallest = f"{machine}, the smallest machine of {need.definition} ({need.purchase}),"
+    return f"{smallest} has" if need.nodes == 1 else f"{need.nodes} of {smallest} have"
+
+
 def _too_small(quota: Quota, need: Need, granted: GrantedQuotas) -> Check:
-    machine, vcpus = need.machines[quota]
-    text = (
-        f"{granted.vcpus[quota.code]:g} vCPUs of {quota.name!r}: {machine}, the smallest machine of {need.definition} "
-        f"({need.purchase}), has {vcpus}"
-    )
+    vcpus = need.vcpus_of(quota)
+    text = f"{granted.vcpus[quota.code]:g} vCPUs of {quota.name!r}: {_describe(need, quota)} {vcpus}"
     wanted = granted.requested.get(quota.code, 0.0)
     if wanted >= vcpus:
         return problem(_name(quota), f"{text}; {wanted:g} are requested", "wait for AWS, which answers by e-mail")

@@ -15,7 +15,7 @@ from relaunch.usecases.plan_jobs import Plan, plan_jobs
 from relaunch_cli.account_checks.buckets import check_schedules, check_upload_rules
 from relaunch_cli.account_checks.commit_statuses import NAME as COMMIT_STATUSES
 from relaunch_cli.account_checks.deliveries import NAME as FAILED_DELIVERIES
-from relaunch_cli.account_checks.quotas import find_needs
+from relaunch_cli.account_checks.quotas import Need, find_needs
 from relaunch_cli.account_checks.ram_trust import NAME as RAM_TRUST
 from relaunch_cli.account_checks.sources import check_sources
 from relaunch_cli.account_checks.stack_roles import NAME as ROLES
@@ -125,7 +125,7 @@ def parts_of_definitions(region: str, access: StackAccess, registered: Registere
     deps = access.deps
     grants = deps.limits.task_definitions
     of_buckets = deps.checkpoint_grants or CheckpointGrants()
-    needs = [need for plan in plans if plan.selection for need in find_needs(plan.definition.name, plan.selection)]
+    needs = needs_of(plans)
     of_plans = [
         Part("vCPU quotas", lambda: account.check_ec2_quotas(needs, calls)),
         Part("job definitions", lambda: definitions.check_plans(plans, grants, calls)),
@@ -152,6 +152,16 @@ def parts_of_definitions(region: str, access: StackAccess, registered: Registere
     if registered.unread:
         return of_named if named else []
     return of_plans + of_named
+
+
+def needs_of(plans: Sequence[Plan]) -> list[Need]:
+    """Return the vCPUs that the definitions of these plans need."""
+    return [
+        need
+        for plan in plans
+        if plan.selection
+        for need in find_needs(plan.definition.name, plan.selection, plan.definition.nodes)
+    ]
 
 
 def make_checks(parts: list[Part]) -> list[Check]:

@@ -7,6 +7,7 @@ import typer
 
 from relaunch_cli import exit_codes
 from relaunch_cli.aws.account import AwsAccount
+from relaunch_cli.aws.connection import AwsConnection
 from relaunch_cli.deployment.application import SamDeploy
 from relaunch_cli.deployment.deployment import Deployment, survey
 from relaunch_cli.deployment.function_environment import check_environments, expected_values
@@ -15,6 +16,7 @@ from relaunch_cli.deployment.interruption import is_wanted, says_how_to_go_on
 from relaunch_cli.deployment.named_parameters import read_changes, read_named
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.source import find_source
+from relaunch_cli.node_quotas import missing_for_nodes
 from relaunch_cli.options import Json, Stack
 from relaunch_cli.views.deployment import render_end, render_survey, survey_json
 from relaunch_cli.views.screen import can_ask, print_json, print_note, print_result, progress
@@ -74,7 +76,8 @@ def deploy(  # noqa: PLR0913 - a command has the options it has
     sam = SamDeploy(clone, account.region, print_note)
     with says_how_to_go_on(print_note):
         requests = Deployment(account, clone, sam, confirm, print_note, is_confirmed).run(plan)
+    for_nodes = () if plan.is_new else missing_for_nodes(lambda: AwsConnection(stack).deps, plan.quotas)
     if as_json:
-        print_json(survey_json(plan, changes, is_deployed=True, requests=requests))
+        print_json(survey_json(plan, changes, is_deployed=True, requests=requests, for_nodes=for_nodes))
     else:
-        print_result(render_end(plan, requests))
+        print_result(render_end(plan, requests, for_nodes))

@@ -20,6 +20,12 @@ from relaunch_cli.deployment.findings import (
 from relaunch_cli.deployment.idle_cost import PRICES_OF, IdleCost, idle_costs, total
 from relaunch_cli.views.table import PlainTable, key_values
 
+_NODES_MEET = "NodesMeet"
+_NODES_NOTE = (
+    "A job of N nodes needs N times the vCPUs of one machine: `relaunch plan` and `relaunch doctor` say how many, and "
+    "the command that requests them, once it is defined"
+)
+
 
 def render_survey(plan: Survey, changes: Sequence[ParameterChange] = ()) -> RenderableType:
     """Return what a deployment will make, what it uses that is there, and which parameters of that it `changes`."""
@@ -43,15 +49,23 @@ def render_survey(plan: Survey, changes: Sequence[ParameterChange] = ()) -> Rend
     return Group(*parts)
 
 
-def render_end(plan: Survey, requests: QuotaRequests) -> RenderableType:
-    """Return what cannot run until somebody grants it, and what to do next."""
+def render_end(plan: Survey, requests: QuotaRequests, for_nodes: Sequence[str] = ()) -> RenderableType:
+    """Return what cannot run until somebody grants it, and what to do next.
+
+    `for_nodes` is what registered definitions of several nodes lack.
+    """
     parts: list[RenderableType] = [Text(""), Text(f"{plan.stack} is deployed.", "bold")]
     parts += [Text(line) for line in requests.refused]
     waiting = blocked(plan.quotas, requests.made)
     if waiting:
         parts.append(Text("Cannot start until AWS grants a quota (`relaunch doctor` says when it has):"))
         parts += [Text(f"  {line}") for line in waiting]
+    if for_nodes:
+        parts.append(Text("Jobs of several nodes need the vCPUs of all of their machines at once:"))
+        parts += [Text(f"  {line}") for line in for_nodes]
     stack = "" if plan.stack == "relaunch" else f" --stack {plan.stack}"
+    if plan.is_new and plan.given.get(_NODES_MEET) == "on":
+        parts.append(Text(_NODES_NOTE))
     if plan.is_new:
         parts.append(Text(f"Next, in the repository of your training: relaunch init{stack}"))
     else:
@@ -65,6 +79,7 @@ def survey_json(
     *,
     is_deployed: bool,
     requests: QuotaRequests | None = None,
+    for_nodes: Sequence[str] = (),
 ) -> Mapping[str, Any]:
     """Return a deployment as JSON, with the parameters that it `changes` of stacks that exist."""
     items = _items(plan)
@@ -89,7 +104,7 @@ def survey_json(
         "idle_usd_per_month": round(total(items), 2),
         "idle": [{"what": each.what, "usd_per_month": round(each.usd, 2)} for each in items],
         "prices_of": PRICES_OF,
-        "notes": [*plan.notes, *([plan.quotas.unread] if plan.quotas.unread else []), *refused],
+        "notes": [*plan.notes, *([plan.quotas.unread] if plan.quotas.unread else []), *refused, *for_nodes],
     }
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from relaunch_cli.terminal import harmless
 from relaunch_cli.views.screen import TerminalConsole
 from relaunch_local.demo.evidence import FILE
+from relaunch_local.demo.gang import training as gang_training
 from relaunch_local.demo.outcome import Outcome
 from relaunch_local.demo.picture import draw, pace
 from relaunch_local.demo.recording import Printed, RecordingConsole
@@ -20,9 +21,12 @@ from relaunch_local.demo.session import UnmetExpectationError
 from relaunch_local.stack.build import NotBuiltError
 from relaunch_local.stack.deployment import DeploymentError
 from relaunch_local.stack.emulator import EmulatorError
+from relaunch_local.stack.training_cluster import Training
 
 UNEXPECTED = 1
 NOT_OPENED = 2
+MOST_NODES = 8
+"""Each is two processes with PyTorch, and the stack's limit lets twice as many machines live at once."""
 PICTURE_COLUMNS = 100
 AFTER_PICTURE = "The timeline of"
 PICTURE_DESCRIPTION = (
@@ -43,10 +47,20 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--target", choices=[str(each) for each in STORIES], default="ecs", help="where the jobs run (ecs)"
     )
+    parser.add_argument(
+        "--nodes", type=node_count, default=1, help="the story of a training over 2 to 8 machines instead (ecs, Linux)"
+    )
     options = parser.parse_args(arguments)
+    if options.nodes > 1:
+        if options.target != "ecs":
+            parser.error(f"a job with several machines runs on ecs, not on {options.target}")
+        try:
+            gang_training.require_ranks()
+        except gang_training.NoRanksError as error:
+            return print_error(str(error), NOT_OPENED)
     # Errors of the local world's threads are visible in demo.json; the terminal belongs to the demo.
     logging.basicConfig(level=logging.CRITICAL)
-    outcome = Outcome(options.speed, TRAINING if options.target == "ecs" else POD_TRAINING, options.target)
+    outcome = Outcome(options.speed, training_of(options.target, options.nodes), options.target, options.nodes)
     recording = RecordingConsole(PICTURE_COLUMNS) if options.picture else None
     code = run_and_report(outcome, Screen(recording or TerminalConsole(quiet=options.as_json)))
     if recording and code == 0:
@@ -54,6 +68,13 @@ def run(arguments: Sequence[str]) -> int:
     if options.as_json:
         print(json.dumps(outcome.summary(), indent=2))
     return code
+
+
+def training_of(target: str, nodes: int) -> Training:
+    """Return the settings of the training."""
+    if nodes > 1:
+        return gang_training.TRAINING
+    return TRAINING if target == "ecs" else POD_TRAINING
 
 
 def draw_first_story(printed: Sequence[Printed]) -> str:
@@ -66,6 +87,13 @@ def speed(text: str) -> float:
     """Parse the speed."""
     if not 1 <= (value := float(text)) <= 100:
         raise argparse.ArgumentTypeError(f"{text} is not from 1 to 100")
+    return value
+
+
+def node_count(text: str) -> int:
+    """Parse the number of machines."""
+    if not 1 <= (value := int(text)) <= MOST_NODES:
+        raise argparse.ArgumentTypeError(f"{text} is not from 1 to {MOST_NODES}")
     return value
 
 

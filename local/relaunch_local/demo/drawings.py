@@ -49,8 +49,10 @@ def draw_create_fleet(request: Mapping[str, Any], width: int) -> RenderableType:
     options = request.get("SpotOptions") or request.get("OnDemandOptions") or {}
     tags = next(each["Tags"] for each in request["TagSpecifications"] if each["ResourceType"] == "instance")
     shown = {tag["Key"]: tag["Value"] for tag in tags if tag["Key"] in SHOWN_TAGS}
+    least = options.get("MinTargetCapacity")
     facts = [
         ("Type", f"{request['Type']}: {capacity['TotalTargetCapacity']} {capacity['DefaultTargetCapacityType']}"),
+        *((("MinTargetCapacity", f"{least}: all or none"),) if least else ()),
         ("AllocationStrategy", str(options.get("AllocationStrategy", ""))),
         ("LaunchTemplate", f"{template['LaunchTemplateId']}, version {template['Version']}"),
         *(("Override", f"{each['InstanceType']} in {each['AvailabilityZone']}") for each in config["Overrides"]),
@@ -60,8 +62,8 @@ def draw_create_fleet(request: Mapping[str, Any], width: int) -> RenderableType:
     return draw_facts(facts, width)
 
 
-def draw_run_task(request: Mapping[str, Any], width: int) -> RenderableType:
-    """Return the fields of a RunTask request that decide what runs where."""
+def draw_run_task(request: Mapping[str, Any], width: int, shown: Sequence[str] = SHOWN_ENVIRONMENT) -> RenderableType:
+    """Return the fields of a RunTask request that decide what runs where, and the variables that are `shown`."""
     constraints = (f"{each['type']}: {each['expression']}" for each in request.get("placementConstraints", ()))
     environment = read_environment(request)
     facts = [
@@ -71,7 +73,7 @@ def draw_run_task(request: Mapping[str, Any], width: int) -> RenderableType:
         ("startedBy", request["startedBy"]),
         ("clientToken", request["clientToken"]),
     ]
-    variables = [f"{name}={environment[name]}" for name in SHOWN_ENVIRONMENT if name in environment]
+    variables = [f"{name}={environment[name]}" for name in shown if name in environment]
     return Group(draw_facts(facts, width), *(Text(elide(each, width)) for each in variables))
 
 

@@ -1,5 +1,6 @@
 """The outcome of the demo, which `--json` prints."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -18,6 +19,23 @@ class JobResult:
     weights_sha256: str
 
 
+@dataclass(frozen=True)
+class RankResult:
+    """What a rank ends with: its loss, as Python writes every bit of it, and the digest of its weights."""
+
+    rank: int
+    loss: str
+    weights_sha256: str
+
+
+@dataclass(frozen=True)
+class GangResult(JobResult):
+    """That of a job over several machines: what its ranks ended with, and those of one that nobody interrupted."""
+
+    ranks: Sequence[RankResult] = ()
+    uninterrupted: Sequence[RankResult] = ()
+
+
 @dataclass
 class Outcome:
     """The result of the demo, when it reached what (in seconds), and the results of its jobs."""
@@ -25,6 +43,8 @@ class Outcome:
     speed: float
     training: Training
     target: str = "ecs"
+    nodes: int = 1
+    """How many machines the training has."""
     result: str = "running"
     problem: str = ""
     seconds: dict[str, float] = field(default_factory=dict)

@@ -1,9 +1,9 @@
-"""Runs the demo: opens a local world, runs both stories, writes demo.json, closes the world."""
+"""Runs the demo: opens a local world, runs its stories, writes demo.json, closes the world."""
 
 import os
 import re
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,8 +26,10 @@ from relaunch_cli.errors import CommandError
 from relaunch_local.demo import drawings, evidence
 from relaunch_local.demo.ack_story import run_eviction_story, run_node_loss_story
 from relaunch_local.demo.acs_story import run_default_driver_story, run_release_story
+from relaunch_local.demo.gang import training as gang_training
+from relaunch_local.demo.gang.story import register_task_definition, run_gang_story
 from relaunch_local.demo.news import add_receiver
-from relaunch_local.demo.outcome import Outcome
+from relaunch_local.demo.outcome import JobResult, Outcome
 from relaunch_local.demo.outside import Outside, running_outside
 from relaunch_local.demo.recorder import Recorder
 from relaunch_local.demo.screen import Screen
@@ -62,14 +64,30 @@ SLOWEST_SECONDS = 900.0
 LOCAL_WORLD_ERRORS = (BotoCoreError, ClientError, TransientError, PermanentError, CommandError)
 
 
+def definitions_of(outcome: Outcome) -> Path:
+    """Return the file of job definitions that is registered."""
+    return gang_training.DEFINITION if outcome.nodes > 1 else DEFINITIONS[Target(outcome.target)]
+
+
+def stories_of(outcome: Outcome) -> Sequence[Callable[[Session, Training], JobResult]]:
+    """Return the stories in their order."""
+    return (run_gang_story,) if outcome.nodes > 1 else STORIES[Target(outcome.target)]
+
+
+def describe_demo(outcome: Outcome) -> str:
+    """Return what the demo shows, in a line."""
+    what = f"a training over {outcome.nodes} machines" if outcome.nodes > 1 else "a push and an upload"
+    return f"Relaunch: {what}, on this machine, without an account"
+
+
 def run_demo(outcome: Outcome, screen: Screen) -> None:
-    """Run both stories in a local world that is removed at the end.
+    """Run the stories in a local world that is removed at the end.
 
     Raises:
         EmulatorError, NotBuiltError, DeploymentError, OSError: the local world cannot be opened.
         UnmetExpectationError: a story did not go as expected; see demo.json and demo-failure.log.
     """
-    screen.console.print(Text("Relaunch: a push and an upload, on this machine, without an account", style="bold"))
+    screen.console.print(Text(describe_demo(outcome), style="bold"))
     with ExitStack() as stack:
         stack.enter_context(without_aws_settings())
         outside = stack.enter_context(running_outside())
@@ -86,13 +104,16 @@ def run_demo(outcome: Outcome, screen: Screen) -> None:
 
 def make_settings(outcome: Outcome, outside: Outside) -> LocalWorldSettings:
     """Return the settings of the demo's local world, whose functions reach what is outside."""
+    is_gang = outcome.nodes > 1
     return LocalWorldSettings(
         speed=outcome.speed,
         training=outcome.training,
         target=Target(outcome.target),
         internet=outside.internet,
         github_token=outside.github.token,
-        parameters={"NoticeHosts": ENDPOINT},
+        # As `relaunch deploy HostAccess=on` does.
+        parameters={"NoticeHosts": ENDPOINT, **({"HostAccess": "on"} if is_gang else {})},
+        has_own_disks=is_gang,
     )
 
 
@@ -132,18 +153,21 @@ def open_session(local: LocalWorld, screen: Screen, outcome: Outcome, outside: O
     session = Session(local, AwsConnection(STACK), screen, recorder, timeout_seconds, outside)
     add_receiver(session)
     deps = session.deps
-    file = DEFINITIONS[Target(outcome.target)]
+    file = definitions_of(outcome)
+    if outcome.nodes > 1:
+        register_task_definition(session, outcome.training)
     definitions = [
-        with_settings(each, outcome.training)
+        with_settings(replace(each, nodes=outcome.nodes), outcome.training)
         for each in parse_definitions(file.read_text(), file.name, load_catalogue())
     ]
-    owner = Owner("", f"examples/{file.name}", session.connection.caller)
+    name = str(file.relative_to(REPOSITORY))
+    owner = Owner("", name, session.connection.caller)
     changes = compare_definitions(definitions, deps.definitions.list_registered(), owner)
     rules = session.connection.upload_rules
     widen_upload_rules(definitions, rules, session.connection.pause)
     register_definitions(changes, owner, deps)
     settle_upload_rules(deps.definitions, rules, session.connection.pause)
-    screen.line(f"relaunch apply examples/{file.name}: {', '.join(f'{each.name} {each.change}' for each in changes)}")
+    screen.line(f"relaunch apply {name}: {', '.join(f'{each.name} {each.change}' for each in changes)}")
     return session
 
 
@@ -155,13 +179,13 @@ def with_settings(definition: JobDefinition, training: Training) -> JobDefinitio
 
 
 def run_stories(session: Session, outcome: Outcome) -> None:
-    """Run both stories and write demo.json, also when one does not go as expected.
+    """Run the stories and write demo.json, also when one does not go as expected.
 
     Raises:
         UnmetExpectationError: a story did not go as expected.
     """
     try:
-        for run_story in STORIES[Target(outcome.target)]:
+        for run_story in stories_of(outcome):
             result = run_story(session, outcome.training)
             outcome.endings.append(result)
             outcome.seconds[result.kind] = session.screen.seconds

@@ -43,6 +43,8 @@ class Session:
     jobs: dict[str, str] = field(default_factory=dict)
     """The job id of each story."""
     logs: dict[str, TrainingLog] = field(default_factory=dict)
+    write_rank_logs: Callable[[], list[dict[str, object]]] = list
+    """Returns the lines of each rank of a job over several machines."""
     _readers: dict[str, JobLogs] = field(default_factory=dict)
 
     @property

@@ -16,6 +16,17 @@ from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.emulator import Emulator
 
 EXAMPLES = REPOSITORY / "examples"
+MACHINE_ADDRESS = "MACHINE_ADDRESS"
+"""The variable of a container on the network of its machine that has the machine's address.
+
+A container on a machine of EC2 sees no address but this one; here it sees all of loopback.
+"""
+
+
+def base_environment() -> dict[str, str]:
+    """Return what every container has: this interpreter on PATH, first, and its output at once."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"])
+    return {"PATH": path, "LANG": "C.UTF-8", "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 class LogSink(Protocol):
@@ -48,16 +59,9 @@ class Containers:
     def __init__(self, find_image: FindImage = lambda _image: ImageFiles(EXAMPLES)) -> None:
         """Run commands in the files of images, with this interpreter on PATH; examples/ stands for every image."""
         self._find_image = find_image
-        self._path = os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"])
-        self._processes = LocalProcesses(
-            self._take_line,
-            base_environment={
-                "PATH": self._path,
-                "LANG": "C.UTF-8",
-                "PYTHONUNBUFFERED": "1",
-                "PYTHONDONTWRITEBYTECODE": "1",
-            },
-        )
+        environment = base_environment()
+        self._path = environment["PATH"]
+        self._processes = LocalProcesses(self._take_line, base_environment=environment)
         self._logs: LogSink | None = None
         self._environment: dict[str, str] | None = None
 
@@ -74,6 +78,8 @@ class Containers:
         if image is None:
             raise ProcessStartError(f"nothing was pushed as {spec.image}: `relaunch local push` does that")
         environment = {**self._environment, **spec.environment}
+        if spec.address:
+            environment[MACHINE_ADDRESS] = spec.address
         if image.path:
             environment.setdefault("PATH", os.pathsep.join([image.path, self._path]))
         started = replace(spec, environment=environment, command=_program(spec, image))

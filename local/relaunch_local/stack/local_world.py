@@ -20,7 +20,7 @@ from relaunch_local.request_guard.guard import LOOPBACK_HOSTS, REFUSAL, RequestG
 from relaunch_local.stack.account import CHECKPOINTS, DATASETS, provision_account
 from relaunch_local.stack.alibaba_cluster import NAMESPACE, AlibabaCluster, running_cluster
 from relaunch_local.stack.container_logs import ContainerLogs
-from relaunch_local.stack.containers import Containers
+from relaunch_local.stack.containers import EXAMPLES, Containers, ImageFiles
 from relaunch_local.stack.deployment import STACK, Deployment, deploy
 from relaunch_local.stack.emulator import EMULATOR_LOG, Emulator, running_emulator
 from relaunch_local.stack.forwarder import DeliveryFaults, EmulatorTargets, Event, EventForwarder
@@ -69,6 +69,8 @@ class LocalWorldSettings:
     """The token of GitHub that commit statuses are set with; empty sets none."""
     hosts: Collection[str] = ()
     """The hosts beside those of loopback that requests may name, for containers that have a loopback of their own."""
+    has_own_disks: bool = False
+    """Whether each container has a copy of examples/, as on a machine; else all of them run in the folder itself."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,7 @@ def local_world(settings: LocalWorldSettings | None = None, report: Report = lam
         folder = Path(stack.enter_context(temporary_folder()))
         root = random_root_credentials()
         policies = RolePolicies(root)
-        containers = Containers()
+        containers = make_containers(settings, folder)
         server = stack.enter_context(running_simulator(settings, policies, containers))
         report(f"ECS simulator at {server.url}")
         emulator = stack.enter_context(
@@ -169,6 +171,14 @@ def local_world(settings: LocalWorldSettings | None = None, report: Report = lam
         yield LocalWorld(
             emulator, server.simulator, server.url, deployment, forwarder, folder / EMULATOR_LOG, policies, alibaba
         )
+
+
+def make_containers(settings: LocalWorldSettings, folder: Path) -> Containers:
+    """Return what runs the containers; `folder` is the world's."""
+    if not settings.has_own_disks:
+        return Containers()
+    image = ImageFiles(shutil.copytree(EXAMPLES, folder / "image", ignore=shutil.ignore_patterns("__pycache__")))
+    return Containers(lambda _image: image)
 
 
 def save_offerings(deployment: Deployment) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import datetime
+from ipaddress import IPv4Network
 from typing import Any
 
 from relaunch.adapters.offerings.bundled import load_catalogue, load_on_demand_prices
@@ -35,6 +36,8 @@ SPOT_SHARES = dict(zip(ZONES, (0.33, 0.31, 0.45), strict=True))
 CHEAP_SPOT = {"g6.xlarge": 0.66}
 
 SUBNETS = {zone: f"subnet-0a1b2c3d4e5f6071{place}" for place, zone in enumerate(ZONES)}
+NETWORK = IPv4Network("127.16.0.0/12")
+"""Of loopback, so that the ranks of a job can listen at their machines' addresses; on Linux all of it is there."""
 INSTANCE_ROLE_ARN = f"arn:aws:iam::{ACCOUNT}:role/relaunch/machines"
 INSTANCE_PROFILE_ARN = f"arn:aws:iam::{ACCOUNT}:instance-profile/relaunch/machines"
 LAUNCH_TEMPLATES = {"gpu": "lt-0a1b2c3d4e5f60718", "neuron": "lt-0a1b2c3d4e5f60719"}
@@ -161,6 +164,7 @@ def simulator_settings(watchdog: Watchdog | None = None) -> SimulatorSettings:
         spot_prices=prices,
         offerings=dict.fromkeys(ZONES, INSTANCE_TYPES),
         price_of=price_of,
+        network=NETWORK,
         fleet=FleetSettings(
             launch_templates=launch_templates(),
             subnets={subnet: zone for zone, subnet in SUBNETS.items()},

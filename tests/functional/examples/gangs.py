@@ -10,7 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fakes.builders import make_attempt, make_job, make_placement
 from functional.examples.attempts import EXAMPLES
+from relaunch.core.jobs.attempt import Rank
+from relaunch.core.jobs.job import Job
+from relaunch.core.launches.launch_plan import rank_environment
 
 PATIENCE_SECONDS = 300
 
@@ -102,11 +106,9 @@ class Gang:
             "RELAUNCH_JOB_ID": "job-1",
             "RELAUNCH_ATTEMPT": str(attempt),
             "RELAUNCH_CHECKPOINT_URI": f"file://{self.folder}/job-1/attempt-{attempt}/",
-            "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "85",
         }
-        gang = {"NODES": self.nodes, "NODE_RANK": rank, "MASTER_ADDR": "127.0.0.11", "MASTER_PORT": self.port}
-        environment |= {f"RELAUNCH_{name}": str(value) for name, value in gang.items()}
-        environment |= {f"PET_{name.replace('NODES', 'NNODES')}": str(value) for name, value in gang.items()}
+        environment |= rank_environment(self._job(attempt), rank)
+        environment |= {name: str(self.port) for name in environment if name.endswith("_MASTER_PORT")}
         environment |= {"RELAUNCH_RESUME_URI": resume} if resume else {}
         environment |= self.environment
         process = subprocess.Popen(
@@ -119,6 +121,11 @@ class Gang:
         )
         self.machines.append(Machine(process))
         return self.machines[-1]
+
+    def _job(self, attempt: int) -> Job:
+        followers = tuple(Rank(f"m-{rank}", f"i-{rank}") for rank in range(1, self.nodes))
+        placement = make_placement(followers=followers, master_address="127.0.0.11")
+        return make_job("job-1", attempt=make_attempt(attempt, placement=placement))
 
     def close(self) -> None:
         for machine in self.machines:

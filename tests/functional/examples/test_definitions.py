@@ -1,6 +1,7 @@
 """The example job definition, task definition and image belong together and are what AWS accepts."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -42,16 +43,23 @@ def definitions() -> dict[str, dict[str, Any]]:
 )
 def test_every_example_would_run_with_its_task_definition(file: Path) -> None:
     written = [json.loads(each.read_text()) for each in TASK_DEFINITIONS]
-    revisions = {each["family"]: read_revision({**each, **REGISTERED}) for each in written}
+    # Ranks meet on the network of their machines, which a stack allows by HostAccess=on.
+    is_on_host = {each["family"]: each["networkMode"] == "host" for each in written}
+    revisions = {
+        each["family"]: read_revision({**each, **REGISTERED}, has_host_access=is_on_host[each["family"]])
+        for each in written
+    }
     offerings = RegionalOfferings(bundled_snapshot("us-east-1")).offerings(AT)
     available = AvailableOfferings(AT, offerings, {}, SelectionLimits())
+    own_machines = replace(available, offerings=tuple(replace(each, is_own_machine=True) for each in offerings))
 
     for definition in parse_definitions(file.read_text(), str(file), load_catalogue()):
         if definition.target.capabilities.runs_pods:
             assert plan_on_kubernetes(definition, AT, None).problem == ""
             continue
         revision = revisions[definition.task_definition]
-        plan = plan_on(available, definition, revision)
+        assert is_on_host[definition.task_definition] is (definition.nodes > 1)
+        plan = plan_on(own_machines if definition.nodes > 1 else available, definition, revision)
         assert plan.problem == revision_problem(revision, TaskDefinitionGrants()) == ""
         assert plan.selection is not None
         assert plan.selection.chosen is not None

@@ -11,12 +11,12 @@ from functional.examples.attempts import EXAMPLES
 from functional.examples.gangs import Gang, Machine
 from functional.examples.saving import steps_in
 from functional.examples.test_relaunch_training import manifest_of
+from relaunch_local.ecs.processes import torchrun
 from relaunch_training import find_complete
 
 pytestmark = [pytest.mark.multi_node]
-PROGRAMS = Path(__file__).parent / "programs"
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
-BOUND = str(PROGRAMS / "bound_to_its_address.py")
+BOUND = str(Path(torchrun.__file__).with_name("gloo_address.py"))
 # Many more than a test waits for: none shall be over when a machine is stopped.
 STEPS = {"ddp": 1000, "fsdp": 500}
 PROGRAM_OF = {name: [str(EXAMPLES / name / "train.py"), "--steps", str(steps)] for name, steps in STEPS.items()}

@@ -2,8 +2,11 @@
 
 import pytest
 
+from fakes.builders import make_offering
 from relaunch.core.offerings.snapshot import Origin, PriceOrigin, SnapshotPart
+from relaunch.core.selection.selection import Selection
 from relaunch_cli import exit_codes
+from relaunch_cli.first_quotas import describe_shortage
 
 G_SPOT = "L-3819A6DF"
 G_ON_DEMAND = "L-DB2E81BA"
@@ -29,6 +32,13 @@ def test_a_quota_of_0_is_told_before_the_stack_has_read_it(relaunch, file):
     assert "nothing before AWS grants a quota" in applied.stdout
     assert "resnet: the account's quotas let nothing of it start" in applied.stderr
     assert (document["is_satisfiable"], document["problem"][:22]) == (False, "the account's quotas l")
+
+
+def test_several_nodes_need_the_vcpus_of_all_machines():
+    selection = Selection((make_offering("g5.xlarge"),), (), ())
+
+    assert describe_shortage(selection, {G_SPOT: 12.0}, 3) == ""
+    assert "3 of g5.xlarge have 12 vCPU, and" in describe_shortage(selection, {G_SPOT: 11.0}, 3)
 
 
 @pytest.mark.parametrize("vcpus", [{G_SPOT: 4.0}, {}], ids=["room in one of them", "they cannot be read"])

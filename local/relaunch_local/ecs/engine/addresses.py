@@ -10,7 +10,7 @@ import heapq
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network
 
-_NETWORK = IPv4Network("10.0.0.0/8")
+NETWORK = IPv4Network("10.0.0.0/8")
 _SUBNET_BITS = 16
 _FIRST = 4
 
@@ -36,12 +36,13 @@ class _Subnet:
 class PrivateAddresses:
     """The private addresses of a region: each subnet is a network of its own, in the order in which they are used."""
 
+    network: IPv4Network = NETWORK
     _subnets: dict[str, _Subnet] = field(default_factory=dict)
 
     def take(self, subnet_id: str) -> str:
         """Return an address that nobody has in the subnet; nobody else gets it until it is released."""
         if subnet_id not in self._subnets:
-            base = int(_NETWORK.network_address) + (len(self._subnets) << (32 - _SUBNET_BITS))
+            base = int(self.network.network_address) + (len(self._subnets) << (32 - _SUBNET_BITS))
             self._subnets[subnet_id] = _Subnet(IPv4Network((base, _SUBNET_BITS)))
         return self._subnets[subnet_id].take()
 

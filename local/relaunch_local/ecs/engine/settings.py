@@ -4,6 +4,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from ipaddress import IPv4Network
+
+from relaunch_local.ecs.engine.addresses import NETWORK
 
 DEFAULT_IMAGE_ID = "ami-0abcdef1234567890"
 """The ECS-optimized AMI that instances are launched from by default."""
@@ -257,5 +260,7 @@ class SimulatorSettings:
     """The instance types offered in each zone, for DescribeInstanceTypeOfferings."""
     price_of: PriceOf = no_price
     instance_resource_events: bool = True
+    network: IPv4Network = NETWORK
+    """Of which each subnet has a part, for the private addresses of its instances."""
     requests_kept: int = 100_000
     fleet: FleetSettings = field(default_factory=FleetSettings)

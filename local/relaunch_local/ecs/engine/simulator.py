@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from relaunch_local.ecs.clock import Clock
+from relaunch_local.ecs.engine.addresses import PrivateAddresses
 from relaunch_local.ecs.engine.authorization import Authorization
 from relaunch_local.ecs.engine.client_tokens import ClientTokens
 from relaunch_local.ecs.engine.clusters import Clusters
@@ -104,7 +105,7 @@ class EcsSimulator:
         self.limits = RequestLimits(clock, enabled=settings.throttling)
         self.processes = processes
         self.lifecycle = TaskLifecycle(self.region, processes)
-        self.instances = Instances(self.region, self.lifecycle)
+        self.instances = Instances(self.region, self.lifecycle, addresses=PrivateAddresses(settings.network))
         self.definitions = TaskDefinitions(self.region)
         self.tokens = ClientTokens(clock)
         self._scaling = ManagedScaling(self.region, self.instances, self.limits)

@@ -1,11 +1,14 @@
 """Runs containers as processes of this machine, each in its own process group, which never outlive the simulator.
 
+Whatever a container has started ends with it.
+
 One difference from Docker: there, a program without a SIGTERM handler ignores the signal as process 1 unless
 `initProcessEnabled` is set, and is killed (137) after the stop timeout; here it ends at once (143).
 """
 
 import contextlib
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -51,7 +54,8 @@ class LocalProcesses:
     def start(self, spec: ProcessSpec, folder: Path | None = None) -> ProcessHandle:
         """Start a container in a folder; without one in that of this process."""
         command = spec.command
-        environment = {**self._base_environment, **spec.environment}
+        mark = secrets.token_hex(8)
+        environment = {**self._base_environment, **spec.environment, guard.MARK: mark}
         if not command:
             raise ProcessStartError("No command specified")
         # A path is one in the container.
@@ -73,9 +77,9 @@ class LocalProcesses:
                 )
             except OSError as error:
                 raise ProcessStartError(str(error)) from error
-            process = _LocalProcess(popen, spec, self._log_sink, self._forget)
+            process = _LocalProcess(popen, mark, spec, self._log_sink, self._forget)
             self._running[popen.pid] = process
-            self._notify_guard("+", popen.pid)
+            self._notify_guard("+", process)
         process.open_gate()
         return process
 
@@ -95,12 +99,12 @@ class LocalProcesses:
 
     def _forget(self, pid: int) -> None:
         with self._lock:
-            if self._running.pop(pid, None) is not None:
-                self._notify_guard("-", pid)
+            if (process := self._running.pop(pid, None)) is not None:
+                self._notify_guard("-", process)
 
-    def _notify_guard(self, sign: str, pid: int) -> None:
+    def _notify_guard(self, sign: str, process: "_LocalProcess") -> None:
         if self._guard.stdin is not None and not self._guard.stdin.closed:
-            self._guard.stdin.write(f"{sign}{pid}\n")
+            self._guard.stdin.write(f"{sign}{process.pid} {process.mark}\n")
             self._guard.stdin.flush()
 
 
@@ -108,9 +112,16 @@ class _LocalProcess:
     """A container: its main process, its process group, and the threads that read its output and wait for it."""
 
     def __init__(
-        self, popen: subprocess.Popen[bytes], spec: ProcessSpec, log_sink: LogSink, forget: Callable[[int], None]
+        self,
+        popen: subprocess.Popen[bytes],
+        mark: str,
+        spec: ProcessSpec,
+        log_sink: LogSink,
+        forget: Callable[[int], None],
     ) -> None:
         self.is_silent = False
+        self.pid = popen.pid
+        self.mark = mark
         self._is_over = False
         self._popen = popen
         self._spec = spec
@@ -133,12 +144,10 @@ class _LocalProcess:
         self._popen.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Send SIGKILL to the whole process group, as the kernel does when a container's namespace ends."""
-        if self._is_over:
-            # The process id may have been reused.
-            return
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._popen.pid, signal.SIGKILL)
+        """Send SIGKILL to all its processes, as the kernel does when a container's namespace ends."""
+        # Once it is over, the process id may have been reused.
+        if not self._is_over:
+            guard.kill_container(self.pid, self.mark)
 
     def wait(self) -> None:
         """Wait until the process has ended."""

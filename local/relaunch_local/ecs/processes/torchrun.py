@@ -15,6 +15,7 @@ import socket
 import socketserver
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -133,6 +134,7 @@ def main(command: Sequence[str], environment: Mapping[str, str] = os.environ) ->
     if not meeting.is_answered(MEET_SECONDS):
         return _say(f"not all of {nodes} agents came in {MEET_SECONDS:.0f} s", 1)
     meeting.answer()
+    _make_log_folder(environment.get("PET_RDZV_ID", "none"))
     # Until here SIGTERM ends the process; the first one of a container ignores it.
     stops: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -148,6 +150,16 @@ def main(command: Sequence[str], environment: Mapping[str, str] = os.environ) ->
     if worker.returncode:
         return _say(f"the worker ended with {worker.returncode}", 1)
     return _wait_for_others(meeting)
+
+
+def _make_log_folder(rendezvous_id: str) -> None:
+    """Make the folder that torchrun names after the rendezvous (`_make_log_dir` of DefaultLogsSpecs), and nobody needs.
+
+    Raises:
+        OSError: the name is none of a folder.
+    """
+    with tempfile.TemporaryDirectory(prefix="torchelastic_") as base:
+        tempfile.mkdtemp(prefix=f"{rendezvous_id}_", dir=base)
 
 
 def _stop(worker: subprocess.Popen[bytes], number: int, seconds: float) -> int:

@@ -338,3 +338,10 @@ def test_a_problem_of_a_definition_is_found_again_at_the_key_that_it_names():
 def test_several_nodes_are_read():
     assert parse_one("accelerator: {gpu: {count: 8}}\nnodes: 4").nodes == 4
     assert parse_one("accelerator: {gpu: {count: 8}}").nodes == 1
+
+
+@pytest.mark.parametrize("purchase", ["reserved", "reserved-then-spot", "reserved-then-spot-then-on-demand"])
+def test_several_nodes_in_a_reservation_are_refused_and_one_is_not(purchase):
+    with pytest.raises(DefinitionFileError, match="Capacity Blocks in parts, and 4 nodes need all"):
+        parse_one(f"accelerator: {{gpu: {{count: 8}}}}\nnodes: 4\npurchase: {purchase}")
+    assert parse_one(f"accelerator: {{gpu: {{count: 8}}}}\npurchase: {purchase}").nodes == 1

@@ -39,6 +39,18 @@ def test_a_request_is_as_large_as_the_machine() -> None:
     assert found.to_do.endswith("--desired-value 192")
 
 
+def test_several_nodes_need_the_vcpus_of_all_at_once() -> None:
+    need = Need("llama", ON_DEMAND, {G: ("g5.xlarge", 4), P: ("p4d.24xlarge", 96)}, nodes=3)
+
+    (short,) = check(need, vcpus={"L-DB2E81BA": 11, "L-417A185B": 287})
+    (enough,) = check(need, vcpus={"L-DB2E81BA": 12, "L-417A185B": 0})
+
+    assert "11 vCPUs of" in short.text
+    assert short.text.endswith("3 of g5.xlarge, the smallest machine of llama (on-demand), have 12")
+    assert short.to_do.endswith("--quota-code L-DB2E81BA --desired-value 12")
+    assert enough.verdict is Verdict.OK
+
+
 def test_a_request_that_is_open_is_waited_for_unless_it_is_too_small() -> None:
     need = Need("bert", ON_DEMAND, {P: ("p4d.24xlarge", 96)})
 
@@ -89,3 +101,5 @@ def test_what_a_definition_needs_is_kept_or_rejected_for_a_time() -> None:
     (need,) = find_needs("resnet", Selection((kept,), rejected, ()))
 
     assert need == Need("resnet", ON_DEMAND, {G: ("g5.xlarge", 4), P: ("p4d.24xlarge", 96)})
+    (of_three,) = find_needs("llama", Selection((kept,), rejected, ()), 3)
+    assert of_three.vcpus_of(G) == 12

@@ -70,6 +70,18 @@ def test_what_could_not_be_requested_is_told_with_its_command():
     assert f"--quota-code {G_SPOT}" in text
 
 
+def test_what_several_nodes_lack_is_said_and_that_nodes_are_counted():
+    new = survey(NodesMeet="on")
+    old = replace(new, before={"relaunch": Stack("relaunch", "CREATE_COMPLETE")})
+    lacks = ["quota L-1: 8 vCPUs of 'G': 3 of g5.xlarge have 12: aws service-quotas"]
+
+    assert "A job of N nodes needs N times the vCPUs" in flat(" ".join(lines(render_end(new, QuotaRequests()))))
+    text = flat(" ".join(lines(render_end(old, QuotaRequests(), lacks))))
+    assert "need the vCPUs of all of their machines at once: quota L-1: 8 vCPUs of 'G': 3 of g5.xlarge have 12" in text
+    assert "A job of N nodes" not in text
+    assert survey_json(old, is_deployed=True, for_nodes=lacks)["notes"] == lacks
+
+
 def test_parameters_that_change_are_shown_before_the_question():
     plan = survey()
     plan = replace(plan, before={name: Stack(name, "CREATE_COMPLETE") for name in ("relaunch", "relaunch-machines")})

@@ -297,6 +297,8 @@ def test_each_rank_has_its_own_instance_and_environment():
     assert [each.environment["RELAUNCH_NODE_RANK"] for each in ranks] == ["0", "1", "2"]
     assert {each.environment["PET_MASTER_ADDR"] for each in ranks} == {"10.0.0.7"}
     assert {each.environment["PET_NNODES"] for each in ranks} == {"3"}
+    # torchrun makes a folder of that name.
+    assert not any("/" in each.environment["PET_RDZV_ID"] for each in ranks)
     own = replace(gang("fz"), definition=replace(DEFINITION, environment={"PET_NNODES": "1:3"}))
     assert {each.environment["PET_NNODES"] for each in plan_launch(own).ranks} == {"1:3"}
     assert plan_launch(SITUATIONS["fz"]).ranks == (plan_launch(SITUATIONS["fz"]),)

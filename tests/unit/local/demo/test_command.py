@@ -107,3 +107,23 @@ def test_what_containers_and_aws_say_does_not_control_the_terminal(
 
     _, _, said = fail(UnmetExpectationError("no \x1b]0;title\x07task"))
     assert said.startswith("demo: no \ufffd]0;title\ufffdtask\n")
+
+
+@pytest.mark.parametrize("arguments", [["--nodes", "9"], ["--nodes", "0"], ["--nodes", "2", "--target", "ack"]])
+def test_a_number_of_machines_that_cannot_be_shown_is_refused(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        command.run(arguments)
+
+    assert ended.value.code == 2
+    assert "is not from 1 to 8" in (said := capsys.readouterr().err) or "runs on ecs, not on ack" in said
+
+
+def test_without_pytorch_it_says_what_installs_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("relaunch_local.demo.gang.training.find_spec", lambda _name: None)
+
+    assert command.run(["--nodes", "3"]) == 2
+    assert "`make demo NODES=3` installs it, once" in capsys.readouterr().err

@@ -64,3 +64,18 @@ def test_each_container_has_the_files_and_the_program_of_its_image_alone(tmp_pat
 
     assert printed == [f"['train.py'] ['{each}']" for each in ("of-the-image", "of-the-definition", "alone")]
     assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_a_container_on_the_network_of_its_machine_has_its_address_and_another_one_has_none(tmp_path: Path) -> None:
+    account: Any = Account()
+    containers = Containers(lambda _image: ImageFiles(tmp_path))
+    containers.connect(account, {}, account)
+    printing = (sys.executable, "-c", "import os; print(os.environ.get('MACHINE_ADDRESS'))")
+    try:
+        for address in ("127.16.0.4", ""):
+            containers.start(account.spec(*printing, address=address))
+            assert account.exits.get(timeout=TIMEOUT_SECONDS) == 0
+    finally:
+        containers.close()
+
+    assert [account.lines.get(timeout=TIMEOUT_SECONDS) for _ in range(2)] == ["127.16.0.4", "None"]

@@ -107,7 +107,8 @@ def rank_environment(job: Job, rank: int) -> Mapping[str, str]:
         "PET_NODE_RANK": str(rank),
         "PET_MASTER_ADDR": placement.master_address,
         "PET_MASTER_PORT": port,
-        "PET_RDZV_ID": group,
+        # torchrun makes a folder of this name (`_make_log_dir` in torch.distributed.elastic.multiprocessing).
+        "PET_RDZV_ID": group.replace("/", "-"),
         "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": str(
             shutdown_seconds(timeout.seconds if timeout is not None else STOP_TIMEOUT_SECONDS)
         ),

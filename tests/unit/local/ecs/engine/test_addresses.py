@@ -1,3 +1,5 @@
+from ipaddress import IPv4Network
+
 from fakes.fleet_region import FleetRegion, override
 from fakes.simulated_region import container
 from relaunch_local.ecs import HostPlan
@@ -11,6 +13,7 @@ def test_an_address_is_anothers_once_it_is_released() -> None:
     addresses.release("subnet-a", "10.0.0.4")
 
     assert taken == ["10.0.0.4", "10.0.0.5", "10.1.0.4"]
+    assert PrivateAddresses(IPv4Network("127.16.0.0/12")).take("subnet-a") == "127.16.0.4"
     assert [addresses.take("subnet-a") for _ in range(2)] == ["10.0.0.4", "10.0.0.6"]
 
 

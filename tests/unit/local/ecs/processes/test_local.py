@@ -141,8 +141,10 @@ def test_sigkill_is_reported_as_137(run: ProcessRun) -> None:
     assert run.exit_code() == 137
 
 
-def test_children_of_the_main_process_end_with_it(run: ProcessRun) -> None:
-    run.start("sh", "-c", "sleep 600 & echo $!; exit 5")
+@pytest.mark.parametrize("has_session", [False, True], ids=["of its group", "of a session of its own"])
+def test_children_of_the_main_process_end_with_it(run: ProcessRun, has_session: object) -> None:
+    child = f"subprocess.Popen(['sleep', '600'], start_new_session={has_session})"
+    run.start(sys.executable, "-c", f"import os, subprocess; print({child}.pid, flush=True); os._exit(5)")
 
     child = int(run.line())
 
@@ -174,7 +176,8 @@ def test_containers_die_with_a_simulator_that_was_killed() -> None:
         import sys, time
         from relaunch_local.ecs import LocalProcesses, ProcessSpec
         processes = LocalProcesses(lambda target, at, line: print(line, flush=True))
-        command = ("sh", "-c", "sleep 600 & echo $$ $!; wait")
+        own_session = "setsid sh -c 'echo $$; exec sleep 600' &"
+        command = ("sh", "-c", f"{own_session} sleep 600 & echo $$ $!; wait")
         processes.start(ProcessSpec("arn", "f", "main", "i", command, {}, lambda code, reason: None))
         time.sleep(600)
         """
@@ -182,8 +185,8 @@ def test_containers_die_with_a_simulator_that_was_killed() -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, env=environment) as simulator:
         assert simulator.stdout is not None
-        pids = [int(word) for word in simulator.stdout.readline().split()]
-        assert [is_alive(pid) for pid in pids] == [True, True]
+        pids = [int(word) for _ in range(2) for word in simulator.stdout.readline().split()]
+        assert [is_alive(pid) for pid in pids] == [True] * 3
 
         simulator.send_signal(signal.SIGKILL)
 
