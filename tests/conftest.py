@@ -3,7 +3,6 @@
 import functools
 import gc
 import os
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -66,8 +65,6 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     # Each session of boto3 reads its services' models anew, which is most of what making a client takes.
     botocore.session.create_loader = functools.cache(botocore.session.create_loader)
     botocore.client.ServiceModel = _shared_model  # type: ignore[assignment, misc]
-    # Imported with jsonschema, it makes the grammar of each form of IRI for a second, and no document of ours has one.
-    sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
     # What is imported and collected stays to the end: looking through it again and again takes a fifth of all time.
     gc.disable()
 
