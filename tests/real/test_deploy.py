@@ -96,7 +96,8 @@ def stacks_of(account: EmptyAccount) -> dict[str, str]:
     return {name: state for name, state in states.items() if name.startswith("relaunch")}
 
 
-def test_nothing_is_made_before_it_is_confirmed(user: User, account: EmptyAccount) -> None:
+def refuse(user: User, account: EmptyAccount) -> None:
+    """Nothing is made before it is confirmed."""
     # An installed command deploys a clone that is named, and is of none itself.
     alone = replace(user, command=install(user.folder).program, left_out=(*user.left_out, "PYTHONPATH"))
     shown = alone.ask("deploy", "--dry-run", "--source", str(REPOSITORY))
@@ -114,6 +115,7 @@ def test_nothing_is_made_before_it_is_confirmed(user: User, account: EmptyAccoun
 
 
 def test_from_an_empty_account_to_a_trained_model_and_back(user: User, account: EmptyAccount) -> None:
+    refuse(user, account)
     first = user.run("deploy", "--github", "acme/vision", "GitHubOwnerId=11", "GitHubRepositoryId=22", "--yes")
 
     assert stacks_of(account) == dict.fromkeys(
