@@ -87,6 +87,14 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests that passed have found to take longer than it has to."""
+    for report in terminalreporter.getreports("passed"):
+        for name, found in report.user_properties:
+            if name == "to be mended":
+                terminalreporter.write_line(f"{name}: {found}")
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take longest, so that none is left over at the end."""
