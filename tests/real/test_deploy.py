@@ -99,7 +99,9 @@ def stacks_of(account: EmptyAccount) -> dict[str, str]:
 def refuse(user: User, account: EmptyAccount) -> None:
     """Nothing is made before it is confirmed."""
     # An installed command deploys a clone that is named, and is of none itself.
-    alone = replace(user, command=install(user.folder).program, left_out=(*user.left_out, "PYTHONPATH"))
+    elsewhere = user.folder.with_name("installed")
+    elsewhere.mkdir()
+    alone = replace(user, command=install(elsewhere).program, left_out=(*user.left_out, "PYTHONPATH"))
     shown = alone.ask("deploy", "--dry-run", "--source", str(REPOSITORY))
     without_clone = alone.run("deploy", "--dry-run", exit_code=2)
     refused = user.run("deploy", exit_code=2)
