@@ -96,7 +96,7 @@ deploy: setup ## Deploy to AWS as `relaunch deploy` does, which says more; PARAM
 	@$(ENVIRONMENT)/relaunch deploy $(PARAMETERS)
 
 # ── Checks ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-.PHONY: lint workflows check test
+.PHONY: lint workflows check unit test
 lint: environment validate workflows ## Format, lint, types, import contracts, templates, workflows
 	@$(ENVIRONMENT)/ruff format --check --quiet . || { echo "ruff format would change files: run it"; exit 1; }
 	@$(ENVIRONMENT)/ruff check --quiet .
@@ -119,8 +119,12 @@ PROCESSORS := $(shell $(PYTHON) -c 'import os; print(len(os.sched_getaffinity(0)
 WORKERS = $(shell expr $(PROCESSORS) + 1)
 SIDE_BY_SIDE := --dist loadfile --no-loadscope-reorder
 
-check: lint ## The lint and the unit tests (about a minute)
-	@$(ENVIRONMENT)/pytest -q -n $(WORKERS) $(SIDE_BY_SIDE) tests/unit tests/architecture
+# Side by side, for mypy uses one processor and waits for nothing.
+check: environment ## The lint and the unit tests (about a minute)
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint unit
+
+unit: environment
+	@$(ENVIRONMENT)/pytest -q -n $(PROCESSORS) $(SIDE_BY_SIDE) tests/unit tests/architecture
 
 # core/ decides: its own tests take every branch of it, and a branch that none can take is deleted.
 # Only they are measured: it would double the time of the rest. None of them waits, and each worker collects all of them.

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tomllib
 import venv
+from collections.abc import Sequence
 from pathlib import Path
 
 STAMP = "complete"
@@ -81,13 +82,22 @@ def build(arguments: argparse.Namespace) -> None:
     (folder / MARK).touch()
     venv.create(folder, with_pip=bool(arguments.requirement or arguments.project), symlinks=True)
     if arguments.requirement:
-        # The files list all dependencies (pip would resolve extras anew, without hashes), and what has to be built is
-        # refused: build tools would be installed without hashes.
-        files = [part for file in arguments.requirement for part in ("--requirement", file)]
-        install(folder, "--require-hashes", "--no-deps", "--only-binary=:all:", *files)
+        install_listed(folder, arguments.requirement)
     if arguments.project:
         # Its dependencies and the build tool that pyproject.toml names are among the requirements.
         install(folder, "--no-deps", "--no-build-isolation", "--editable", PROJECT_FILE.parent)
+
+
+def install_listed(folder: Path, files: Sequence[Path]) -> None:
+    """Install what files of versions and hashes list, in an environment.
+
+    Raises:
+        SystemExit: pip failed, which has printed its error: a package is listed without its hash, or has to be built.
+    """
+    # The files list all dependencies (pip would resolve extras anew, without hashes), and what has to be built is
+    # refused: build tools would be installed without hashes.
+    named = [part for file in files for part in ("--requirement", file)]
+    install(folder, "--require-hashes", "--no-deps", "--only-binary=:all:", *named)
 
 
 def install(folder: Path, *arguments: str | Path) -> None:

@@ -3,7 +3,6 @@
 import functools
 import gc
 import os
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -66,8 +65,6 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     # Each session of boto3 reads its services' models anew, which is most of what making a client takes.
     botocore.session.create_loader = functools.cache(botocore.session.create_loader)
     botocore.client.ServiceModel = _shared_model  # type: ignore[assignment, misc]
-    # Imported with jsonschema, it makes the grammar of each form of IRI for a second, and no document of ours has one.
-    sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
     # What is imported and collected stays to the end: looking through it again and again takes a fifth of all time.
     gc.disable()
 
@@ -88,6 +85,14 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
     gc.enable()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests that passed have found to take longer than it has to."""
+    for report in terminalreporter.getreports("passed"):
+        for name, found in report.user_properties:
+            if name == "to be mended":
+                terminalreporter.write_line(f"{name}: {found}")
 
 
 @pytest.hookimpl(trylast=True)

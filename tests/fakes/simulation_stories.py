@@ -88,11 +88,14 @@ class Step:
 
 
 def run_story(story: Story, kill_at_step: int = 0) -> tuple[Ending, tuple[Step, ...]]:
-    """Run a story; return its ending, and every step that its functions took until nothing was left to do."""
+    """Run a story; return its ending, and every step that its functions took until nothing was left to do.
+
+    Of a story with a kill the steps are not noted.
+    """
     steps: list[Step] = []
 
     def is_killed_at(step: str) -> bool:
-        if run.steps_until_idle == 0:
+        if kill_at_step == 0 and run.steps_until_idle == 0:
             steps.append(step_in(run, step))
         return run.account.runtime.steps == kill_at_step
 

@@ -1,29 +1,28 @@
 """Every benchmark runs and prints its tables; what they measure is never asserted, what they count is."""
 
 import json
-import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from benchmarks.__main__ import main
-from fakes.repository import REPOSITORY
 
 STANDALONE = ("webhook", "decision", "selection", "speeds", "market", "dashboard")
 BUILT = ("calls", "functions", "kubernetes", "emulator", "world", "command", "deployment")
 
 
-def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "benchmarks", *arguments]
-    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+@pytest.fixture
+def measure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., dict[str, Any]]:
+    """The tables of each benchmark, measured in one round, in this process: it has imported what they need."""
 
+    def run(*names: str) -> dict[str, Any]:
+        monkeypatch.setattr(sys, "argv", ["benchmarks", *names, "--rounds", "1", "--json"])
+        main()
+        return {each["name"]: each["tables"] for each in json.loads(capsys.readouterr().out)["benchmarks"]}
 
-def measure(*names: str) -> dict[str, Any]:
-    """The tables of each benchmark, measured in one round."""
-    finished = run(*names, "--rounds", "1", "--json")
-    assert finished.returncode == 0, finished.stderr
-    return {each["name"]: each["tables"] for each in json.loads(finished.stdout)["benchmarks"]}
+    return run
 
 
 def column(table: dict[str, Any], name: str) -> list[Any]:
@@ -37,7 +36,7 @@ def assert_filled(tables: list[dict[str, Any]]) -> None:
         assert all(len(row) == len(table["columns"]) for row in table["rows"])
 
 
-def test_benchmarks_that_need_no_build_fill_their_tables() -> None:
+def test_benchmarks_that_need_no_build_fill_their_tables(measure: Callable[..., dict[str, Any]]) -> None:
     measured = measure(*STANDALONE)
 
     assert set(measured) == set(STANDALONE)
@@ -74,7 +73,7 @@ def test_an_unknown_benchmark_is_named_with_those_there_are(
 
 
 @pytest.mark.real
-def test_launching_keeps_to_its_calls() -> None:
+def test_launching_keeps_to_its_calls(measure: Callable[..., dict[str, Any]]) -> None:
     (calls,) = measure("calls")["calls"]
 
     rows = [dict(zip(calls["columns"], row, strict=True)) for row in calls["rows"]]
@@ -104,7 +103,7 @@ def test_launching_keeps_to_its_calls() -> None:
 
 
 @pytest.mark.benchmark
-def test_benchmarks_of_the_built_functions_fill_their_tables() -> None:
+def test_benchmarks_of_the_built_functions_fill_their_tables(measure: Callable[..., dict[str, Any]]) -> None:
     measured = measure(*BUILT)
 
     for tables in measured.values():

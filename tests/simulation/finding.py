@@ -16,6 +16,7 @@ from pathlib import Path
 from relaunch.entrypoints import reconcile as reconciling
 from relaunch_local.ecs.engine.settings import NO_WATCHDOG
 from relaunch_local.simulation import Options, machine_scenario, run_seed
+from relaunch_local.simulation.garbage import collect_rarely
 from relaunch_local.simulation.run import SeedResult
 from simulation.planted_agent_bugs import AGENT_BUGS
 from simulation.planted_budget_bugs import BUDGET_BUGS
@@ -211,4 +212,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    collect_rarely()
     main()

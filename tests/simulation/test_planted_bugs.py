@@ -1,5 +1,6 @@
 """The simulation finds every planted bug within its number of seeds, and no violation without a bug."""
 
+from collections.abc import Callable
 from contextlib import nullcontext
 
 import pytest
@@ -25,12 +26,17 @@ EACH_BUG = [pytest.param(bug, marks=() if bug.name in OF_THE_SUITE else pytest.m
 
 
 @pytest.mark.parametrize("bug", EACH_BUG, ids=lambda bug: bug.name)
-def test_a_planted_bug_is_found_within_its_seeds(bug: PlantedBug) -> None:
+def test_a_planted_bug_is_found_within_its_seeds(
+    bug: PlantedBug, record_property: Callable[[str, object], None]
+) -> None:
     known = (SEEDS_FOUND[bug.name], LIMITS[-1])
     with bug.world(), bug.plant():
         found = first_found(bug, (known, *searches(bug)))
     assert found is not None, f"{bug.broken}: no violation of {bug.invariant!r} in {bug.within} seeds"
     seed, steps = found
+    if seed != SEEDS_FOUND[bug.name]:
+        # To look for it takes up to a minute, each time: tests/conftest.py tells it.
+        record_property("to be mended", f"seed {seed} finds {bug.name}, not the one that is known: make planted-bugs")
     if bug.world is nullcontext and seed in CAMPAIGN:
         return
     with bug.world():

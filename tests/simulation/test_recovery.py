@@ -1,23 +1,18 @@
 import json
 from datetime import timedelta
+from functools import cache
 
 import pytest
 
 from relaunch_local.simulation import Options, recovery
 from relaunch_local.simulation.paid_time import IDLE_PARTS
-from relaunch_local.simulation.recovery import (
-    PARTS,
-    TIMING,
-    Way,
-    main,
-    measure,
-    measure_loss,
-    measure_refusal,
-    scenario_of,
-)
+from relaunch_local.simulation.recovery import PARTS, TIMING, Way, main, measure_loss, measure_refusal, scenario_of
+from relaunch_local.simulation.recovery import measure as measure_anew
 from relaunch_local.simulation.run import SeedRun
 from simulation.planting import patched
 
+# Several tests look at one interruption.
+measure = cache(measure_anew)
 # The time that instances need, whatever Relaunch does.
 FROM_NOTHING = TIMING.scale_out + TIMING.boot + TIMING.registration + TIMING.pull
 SAVED_AND_GONE = 20.0

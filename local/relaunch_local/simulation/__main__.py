@@ -10,6 +10,7 @@ from pathlib import Path
 from relaunch_local.simulation.areas_page import render_page
 from relaunch_local.simulation.campaign import Report, run_seeds
 from relaunch_local.simulation.checks.coverage import TABLE, WHY_UNREACHED, transitions_of, transitions_unreached
+from relaunch_local.simulation.garbage import collect_rarely
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.run import SeedResult, run_seed
 from relaunch_local.simulation.shrink import shrink
@@ -168,4 +169,5 @@ def _print_failures(report: Report) -> None:
 
 
 if __name__ == "__main__":
+    collect_rarely()
     sys.exit(main())

@@ -23,7 +23,7 @@ _SHOWN_SEEDS = 5
 
 # Runs in either tree, so that it asks of that tree's simulation only what has long been there.
 _RUN = """
-import hashlib, json, multiprocessing, re, sys
+import gc, hashlib, json, multiprocessing, re, sys
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.run import run_seed
 
@@ -36,6 +36,8 @@ def trace(seed):
         text = re.sub(rf"(?<![\\w-]){re.escape(old)}(?![\\w-])", new, text)
     return seed, text if asked["whole"] else hashlib.sha256(text.encode()).hexdigest()
 
+gc.freeze()
+gc.set_threshold(50_000, 20, 50)
 with multiprocessing.get_context("fork").Pool(asked["processes"]) as pool:
     for found in pool.imap_unordered(trace, asked["seeds"], chunksize=5):
         print(json.dumps(found), flush=True)

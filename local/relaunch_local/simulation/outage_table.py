@@ -13,6 +13,7 @@ from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.outages import RARELY_CALLED, SERVICES, SSM, Kind, Outage
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.drawn_scenario import draw_scenario
+from relaunch_local.simulation.garbage import collect_rarely
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.run import SeedRun
 
@@ -88,4 +89,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    collect_rarely()
     sys.exit(main())

@@ -28,6 +28,7 @@ from relaunch_local.ecs import SpotPrice, Timing
 from relaunch_local.ecs.engine.fleet import FleetFault
 from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.aws.recipes import Recipe
+from relaunch_local.simulation.garbage import collect_rarely
 from relaunch_local.simulation.machine_scenario import MachineScenario
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.paid_time import IDLE_PARTS, IdleTime, PaidInstances
@@ -332,4 +333,5 @@ def _percentiles(values: Sequence[float]) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
+    collect_rarely()
     sys.exit(main())

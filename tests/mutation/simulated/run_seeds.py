@@ -10,6 +10,7 @@ of each seed that had one: what names a harm before an exception, and last the o
 `python run_seeds.py SEED...` prints those of the seeds that violate nothing without faults and without a mutant.
 """
 
+import gc
 import json
 import signal
 import sys
@@ -101,4 +102,6 @@ def names_harm(finding: str) -> bool:
 
 
 if __name__ == "__main__":
+    # As simulation/garbage.py, which may not be imported here: a mutant may break the import of anything.
+    gc.set_threshold(50_000, 20, 50)
     main()
