@@ -84,6 +84,20 @@ def interrupted(record: PoolRecord, started_at: float, at: float) -> PoolRecord:
     return replace(counted, has_capacity=False, seen_at=at, state_since=since, is_end_counted=True)
 
 
+def taken(record: PoolRecord, at: float) -> PoolRecord:
+    """Return the record after EC2 took one of several machines away that a job had there.
+
+    The pool has no capacity then. Whether the spell of a single machine would have ended is not known, so that no end
+    is counted: that is the record's of so many machines (core.market.gangs).
+    """
+    if record.has_capacity is not None and at <= record.seen_at:
+        return record
+    if record.has_capacity is False:
+        return replace(record, seen_at=at)
+    summed_at = at if record.has_capacity is None else record.summed_at
+    return replace(record, has_capacity=False, seen_at=at, state_since=at, summed_at=summed_at, is_end_counted=False)
+
+
 def left(record: PoolRecord, started_at: float, at: float) -> PoolRecord:
     """Return the record after a machine that had run since `started_at` was given back."""
     if record.has_capacity is not None and record.seen_at >= at:
@@ -117,16 +131,27 @@ def combined(name: str, records: Sequence[PoolRecord]) -> PoolRecord:
     )
 
 
-def pool_of(record: PoolRecord, usd_per_hour: float, now: float, *, is_used: bool = False) -> Pool:
-    """Return what is known of a pool now; `is_used`: the job runs in it."""
+def pool_of(
+    record: PoolRecord,
+    usd_per_hour: float,
+    now: float,
+    *,
+    is_used: bool = False,
+    usual: tuple[float, float] = (1.0, 1.0),
+) -> Pool:
+    """Return what is known of a pool now; `is_used`: the job runs in it.
+
+    `usual` are the multiples of the ends of outages and of spells that are expected before anything was seen.
+    """
+    outages, spells = usual
     return Pool(
         name=record.name,
         usd_per_hour=usd_per_hour,
         has_capacity=True if is_used else record.has_capacity,
         seen_ago=0.0 if is_used else max(now - record.seen_at, 0.0),
         state_age=max(now - record.state_since, 0.0),
-        outage_ends=_multiple(record.outage_ends, record.outage_expected, record.summed_at, now),
-        spell_ends=_multiple(record.spell_ends, record.spell_expected, record.summed_at, now),
+        outage_ends=_multiple(record.outage_ends, record.outage_expected, record.summed_at, now, outages),
+        spell_ends=_multiple(record.spell_ends, record.spell_expected, record.summed_at, now, spells),
     )
 
 
@@ -173,7 +198,7 @@ def _weight(since: float, now: float) -> float:
     return weight
 
 
-def _multiple(ends: float, expected: float, summed_at: float, now: float) -> float:
+def _multiple(ends: float, expected: float, summed_at: float, now: float, usual: float) -> float:
     kept = _weight(summed_at, now)
-    multiple = (ends * kept + PRIOR_ENDS) / (expected * kept + PRIOR_ENDS)
+    multiple = usual * (ends * kept + PRIOR_ENDS) / (usual * expected * kept + PRIOR_ENDS)
     return min(max(multiple, _LEAST), _MOST)

@@ -54,17 +54,6 @@ _DAY_SECONDS = 86_400
 NO_PEAKS: Mapping[str, Peaks] = MappingProxyType({})
 
 
-_GANG_EXPONENT = 0.3
-"""How the interruptions of several machines of a pool grow with their number: less than in proportion, as EC2 takes
-many at once. The full gangs of the traces of "Can't Be Late" (NSDI 2024; V100, 2023) ended 1.0 to 2.0 times as often as
-one machine was taken, at 4 and at 16 machines: exponents from 0 to 0.5."""
-
-
-def hazard_of(nodes: int) -> float:
-    """Return how many times as often one of several spot machines in a zone is interrupted as a single one is."""
-    return float(nodes**_GANG_EXPONENT)
-
-
 @dataclass(frozen=True, slots=True)
 class WorkAhead:
     """The duration of a job without interruptions, whether it has checkpoints, and the size of its disk.
@@ -101,9 +90,8 @@ class WorkAhead:
     def paid_hours(self, interruptions_per_hour: float, *, has_idle_tail: bool = True) -> float:
         """Return the expected hours of each instance to be paid for until the job has finished; it may be infinite.
 
-        `interruptions_per_hour` is the rate of one instance.
+        `interruptions_per_hour` is the rate of the job, on all its nodes.
         """
-        interruptions_per_hour *= hazard_of(self.nodes)
         work = _hours(self.duration_left)
         start = _hours(self.start_overhead)
         tail = _hours(self.idle_tail) if has_idle_tail else 0.0
@@ -192,7 +180,7 @@ def cost_of(work: WorkAhead | None, end: Callable[[Speed], float] = _SLOW) -> Co
         speed = speeds[machine.name]
         if price is None or speed is None:
             return None
-        kind = (speed, offering.interruption_rate, offering.is_own_machine)
+        kind = (speed, offering.interruption_rate_of(work.nodes), offering.is_own_machine)
         if kind not in hours:
             hours[kind] = work.at_speed(speed).paid_hours(kind[1], has_idle_tail=not offering.is_own_machine)
         return hours[kind] * (price + disk_usd_per_hour) * work.nodes

@@ -226,7 +226,7 @@ def _lost_work(selection: Selection, chosen: Offering) -> str:
         return ""
     speed = work.speed_of(chosen.instance_type)
     duration = work.at_speed(speed.slow if speed else 1.0).duration
-    expected = chosen.interruption_rate * (duration.total_seconds() / 3600)
+    expected = chosen.interruption_rate_of(work.nodes) * (duration.total_seconds() / 3600)
     if expected < _LIKELY_INTERRUPTIONS:
         return ""
     return (

@@ -294,8 +294,8 @@ def explain_rows(selection: Selection) -> tuple[Mapping[str, object], ...]:
     finished; None without an estimated duration, a price or a speed, or if it would never finish),
     `least_cost_usd` (the same at the fast end of the speed), `speed` (None if it is unknown or there is no duration; or
     `slow`, `middle`, `fast`, `basis`, `jobs`, `save_seconds`: core.selection.speeds), `interruptions_per_hour`
-    (expected; 0 for on-demand), `placement_score` (EC2's spot placement score, 1 to 10; None: unknown), `verdict`
-    (`kept`, `rejected`), `filter`, `reason`, `is_permanent`.
+    (expected, of all nodes of a job whose work is known; 0 for on-demand), `placement_score` (EC2's spot placement
+    score, 1 to 10; None: unknown), `verdict` (`kept`, `rejected`), `filter`, `reason`, `is_permanent`.
     """
     costs = cost_range_of(selection.work)
     kept = [_row(each, rank, selection.work, costs(each)) for rank, each in enumerate(selection.kept, start=1)]
@@ -329,7 +329,7 @@ def _row(
         "expected_cost_usd": costs[1] if costs and math.isfinite(costs[1]) else None,
         "least_cost_usd": costs[0] if costs and math.isfinite(costs[0]) else None,
         "speed": _speed(work, machine),
-        "interruptions_per_hour": offering.interruption_rate,
+        "interruptions_per_hour": offering.interruption_rate_of(1 if work is None else work.nodes),
         "placement_score": offering.placement_score,
         "verdict": "kept",
         "filter": None,
