@@ -25,6 +25,7 @@ from operator import attrgetter
 from types import MappingProxyType
 
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import GP3_USD_PER_GIB_MONTH, Offering
 from relaunch.core.offerings.peaks import Peaks
 from relaunch.core.records import dataclass
@@ -61,7 +62,8 @@ class WorkAhead:
     `duration` is on the accelerators that `speed_of` compares with, of which the share `left` is still to be done, on
     all `nodes` together: an interruption of one of them interrupts it, and all of them are paid. The
     defaults of `start_overhead`, `idle_tail` and `checkpoint_interval` are the assumptions of this module. `jobs` is
-    by how many jobs of the definition speeds were learned.
+    by how many jobs of the definition speeds were learned. `runtime_left` is for how long its tasks may still run, by
+    its `max_runtime`; None if nothing bounds it.
     """
 
     duration: timedelta
@@ -75,6 +77,7 @@ class WorkAhead:
     jobs: int = 0
     left: float = 1.0
     nodes: int = 1
+    runtime_left: timedelta | None = None
 
     @property
     def duration_left(self) -> timedelta:
@@ -103,6 +106,16 @@ class WorkAhead:
             return math.inf
         per_segment = math.expm1(exponent) * (1 / interruptions_per_hour + start)
         return start + work / segment * per_segment + tail
+
+    def ends_in_time(self, machine: InstanceType) -> bool:
+        """Return whether what is left surely ends within `max_runtime` there: at the slow end of its speed.
+
+        It does not where that is unknown. What starts and interruptions add is not counted.
+        """
+        if self.runtime_left is None:
+            return True
+        speed = self.speed_of(machine)
+        return speed is not None and self.at_speed(speed.slow).duration_left <= self.runtime_left
 
     @property
     def disk_usd_per_hour(self) -> float:
@@ -212,6 +225,24 @@ def order_cost_of(work: WorkAhead | None, offerings: Iterable[Offering]) -> Cost
         return most if most is None or most > limit else likely(offering)
 
     return cost
+
+
+def is_late_of(work: WorkAhead | None) -> Callable[[Offering], bool]:
+    """Return a function that says of an offering whether the job may not end within its `max_runtime` there.
+
+    It is asked once per instance type.
+    """
+    if work is None:
+        return lambda _offering: False
+    known: dict[str, bool] = {}
+
+    def is_late(offering: Offering) -> bool:
+        machine = offering.instance_type
+        if machine.name not in known:
+            known[machine.name] = not work.ends_in_time(machine)
+        return known[machine.name]
+
+    return is_late
 
 
 def cost_range_of(work: WorkAhead | None) -> RangeOf:
