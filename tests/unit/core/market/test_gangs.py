@@ -62,6 +62,7 @@ def test_as_many_ends_as_are_expected_teach_nothing():
     ("records", "state", "seen_ago", "state_age"),
     [
         pytest.param({}, None, NOW, NOW, id="nothing"),
+        pytest.param({"of_4": NEW, "of_8": NEW}, None, NOW, NOW, id="nothing of any"),
         pytest.param({"of_1": granted(NEW, 39.0)}, None, NOW, NOW, id="one granted says nothing of four"),
         pytest.param({"of_1": refused(NEW, 39.0)}, False, 1.0, 1.0, id="one refused: four neither"),
         pytest.param({"of_8": granted(NEW, 39.0)}, True, 1.0, 1.0, id="eight granted: four too"),
