@@ -36,7 +36,7 @@ class Life:
     """A life of a gang with one interruption in seconds: from the event, from the warning, from its last step.
 
     `own_start` and `own_again` are neither boot nor pull, saving nor training. `idle` is the time of all machines that
-    is paid without a step, and `lost` what they have done in vain.
+    is paid without a step, and `lost` what they have done for nothing.
     """
 
     start: float
@@ -100,11 +100,11 @@ def skypilot(
     start_again, bare_again, launched_again = by(second)
     again = torn_down + start_again + steps.PROGRAM
     paid = nodes * (start + start_again - launched - launched_again + 2 * steps.PROGRAM) + (nodes - lost) * torn_down
-    vain = nodes * dice.uniform(0.0, _CHECKPOINTS_APART)
+    undone = nodes * dice.uniform(0.0, _CHECKPOINTS_APART)
     own_again = again - bare_again - steps.PROGRAM
     # What is left has SIGTERM as it shuts down; what EC2 ends had it at the end of the warning.
     sigterm = steps.WARNING + (torn_down if lost < nodes else 0.0)
-    return Life(claimed + start, sigterm, again, claimed + start - bare, own_again, paid, vain)
+    return Life(claimed + start, sigterm, again, claimed + start - bare, own_again, paid, undone)
 
 
 def _by_skypilot(
@@ -189,9 +189,9 @@ def _paid(drawn: dict[int, dict[str, list[Life]]]) -> Table:
             idle = [life.idle / _HOUR for life in lived]
             lost = [life.lost / _HOUR for life in lived]
             rows.append((nodes, way, percentile(idle, 50), percentile(idle, 95), percentile(lost, 50)))
-    columns = ("nodes", "way", "without a step p50", "p95", "steps in vain p50")
+    columns = ("nodes", "way", "without a step p50", "p95", "steps lost p50")
     notes = (
-        "Machine-hours of a job that is started, and started again once. Steps are in vain where nothing is saved",
+        "Machine-hours of a job that is started, and started again once. Steps are lost where nothing is saved",
         f"after a warning: since the newest checkpoint, one every {_CHECKPOINTS_APART / 60:.0f} minutes. A program",
         "under SkyPilot can ask the instance's metadata for the warning and save by itself: then none are.",
     )

@@ -57,7 +57,7 @@ def draw_gangs(nodes: int, days: float = 27.0, seed: int = 0, each_zone: int = 3
     sizes = sorted({zone.size for zone in ZONES if zone.size >= nodes})
     if not sizes:
         most = max(zone.size for zone in ZONES)
-        raise SeriesError(f"gangs of {nodes} cannot be drawn: figures are known of {most} machines at most")
+        raise SeriesError(f"gangs of {nodes} cannot be drawn: there are figures of {most} machines at most")
     ticks = round(days * 24 / GAP_HOURS)
     zones = [zone for zone in ZONES if zone.size == sizes[0]]
     drawn = ((zone, number) for zone in zones for number in range(each_zone))
@@ -98,9 +98,13 @@ def _left(zone: Zone, generator: random.Random) -> int:
 
 def _weibull(mean: float, median: float) -> tuple[float, float]:
     """Return the scale and the shape of Weibull's distribution with this mean and this median, which is below it."""
-    low, high = 0.05, 3.0
+    low = 0.05
+    high = 3.0
     for _ in range(60):
         shape = (low + high) / 2
         ratio = math.log(2) ** (1 / shape) / math.gamma(1 + 1 / shape)
-        low, high = (shape, high) if ratio < median / mean else (low, shape)
+        if ratio < median / mean:
+            low = shape
+        else:
+            high = shape
     return mean / math.gamma(1 + 1 / low), low

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from policy.series import Series
-from relaunch.core.market.gangs import gang_pool_of
-from relaunch.core.market.learning import PoolRecord, granted, interrupted, pool_of, refused, seen
+from relaunch.core.market.learning import PoolRecord, gang_pool_of, granted, interrupted, pool_of, refused, seen
 from relaunch.core.market.situation import Action, Choice, Place, Policy, Pool, Situation
 
 _DONE = 1e-9
@@ -192,7 +191,7 @@ class Run:
         self._starts += 1
 
     def _known(self, record: PoolRecord, now: float) -> Pool:
-        """Return what is known of a pool; no policy is asked while the job is on spot."""
+        """Return a pool as the policy knows it; none is asked while the job is on spot."""
         usd_per_hour = 1 / self.job.price_ratio
         nodes = self.job.nodes
         if nodes == 1:

@@ -55,5 +55,5 @@ def test_gangs_are_drawn_of_the_smallest_zones_that_held_as_many():
 
 
 def test_more_than_were_ever_counted_are_not_drawn():
-    with pytest.raises(SeriesError, match="gangs of 32 cannot be drawn: figures are known of 16 machines at most"):
+    with pytest.raises(SeriesError, match="gangs of 32 cannot be drawn: there are figures of 16 machines at most"):
         draw_gangs(32)

@@ -20,8 +20,7 @@ from fakes.builders import (
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.lifecycle.spot_pools import RETRY_INTERVAL, find_pools, retried_sooner, with_warning
 from relaunch.core.machines.refusals import POOL_AVOIDED
-from relaunch.core.market.gangs import gang_pool_of, spell_hazard_of
-from relaunch.core.market.learning import seen
+from relaunch.core.market.learning import gang_pool_of, gang_spell_ends, seen
 from relaunch.core.market.situation import Pool
 from relaunch.core.offerings.capacity_memory import zone_scope
 from relaunch.core.offerings.offering import Offering, OfferingKey
@@ -125,7 +124,7 @@ def test_a_job_of_several_nodes_sees_the_pool_as_so_many_have_seen_it():
 
     assert [pool(nodes).has_capacity for nodes in (1, 2, 4, 8)] == [False, True, True, False]
     assert pool(8) == gang_pool_of(NAME, {1: known(refused(0.5)).record, 4: four.record}, 8, 0.4, AT)
-    assert pool(4).spell_ends == pytest.approx(spell_hazard_of(4))
+    assert pool(4).spell_ends == pytest.approx(gang_spell_ends(4))
 
 
 def test_a_warning_of_a_job_of_several_nodes_is_one_for_as_many():

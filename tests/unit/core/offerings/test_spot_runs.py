@@ -4,7 +4,7 @@ import pytest
 
 from fakes.builders import NOW, make_offering, make_offering_key
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.market.gang_hazard import hazard_of
+from relaunch.core.offerings.offering import hazard_of
 from relaunch.core.offerings.spot_runs import (
     DOUBTED_FOR,
     KEPT_FOR,

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from fakes.builders import make_definition, make_offering
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.market.gang_hazard import hazard_of
-from relaunch.core.offerings.offering import Offering, estimated_interruptions_per_hour
+from relaunch.core.offerings.offering import Offering, estimated_interruptions_per_hour, hazard_of
 from relaunch.core.selection.expected_cost import GP3_USD_PER_GIB_MONTH, WorkAhead, cost_of, derive_work
 
 START, TAIL = 8 / 60, 0.25
@@ -184,6 +183,8 @@ def test_several_nodes_are_all_paid_and_interrupted_a_little_more_often_than_one
     gang = derive_work(make_definition(nodes=4, estimated_duration=timedelta(hours=10)))
     assert gang is not None
 
+    assert hazard_of(1) == 1
+    assert 1.4 < hazard_of(4) < 1.6 < hazard_of(16) < 2.4
     rate = 0.1 * hazard_of(4)
     assert cost_of(gang)(on_demand(2.0)) == pytest.approx(4 * 2 * (START + 10 + TAIL))
     assert cost_of(gang)(spot(2.0, 0.1)) == pytest.approx(4 * spot_cost(work(10), 2.0, rate))

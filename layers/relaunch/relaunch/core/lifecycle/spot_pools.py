@@ -13,8 +13,7 @@ from types import MappingProxyType
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import Job
 from relaunch.core.machines.refusals import POOL_AVOIDED
-from relaunch.core.market.gangs import gang_pool_of
-from relaunch.core.market.learning import combined, pool_of, refused
+from relaunch.core.market.learning import combined, gang_pool_of, pool_of, refused
 from relaunch.core.market.situation import Pool
 from relaunch.core.offerings.capacity_memory import is_scope
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, Offering, capacity_factor
@@ -58,7 +57,7 @@ def _is_answer(failure: CapacityFailure) -> bool:
 def find_pools(selection: Selection, known: Sequence[SpotPool], now: datetime, nodes: int = 1) -> tuple[Pool, ...]:
     """Return the spot pools that selection kept, or rejected until a known time; those without any price are left out.
 
-    They are what is known for so many machines at once. The name of a pool is that of its offering. An offering without
+    They are as they are for so many machines at once. The name of a pool is that of its offering. An offering without
     a zone may run in any: it is what is known of all.
     """
     return tuple(

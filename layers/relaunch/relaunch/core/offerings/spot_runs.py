@@ -5,7 +5,7 @@ rate is the mean of the posterior distribution of a Poisson process with a gamma
 usual rate of the type (core.offerings.offering) weighs as much as PRIOR_HOURS of running.
 
 A run on several machines at once (`nodes`) is lost with the first of them. For one machine of its pool it counts as
-one that runs for as much longer as one machine is expected to live (core.market.gang_hazard), and for runs on as many
+one that runs for as much longer as one machine is expected to live (core.offerings.offering), and for runs on as many
 machines as what it was: their rate is the mean of a posterior of its own, before which that of one machine, without
 their own runs, is expected to grow as usual.
 
@@ -22,10 +22,9 @@ from enum import StrEnum
 from functools import partial
 
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.market.gang_hazard import hazard_of
 from relaunch.core.market.learning import PoolRecord, granted, interrupted, left, refused, taken
 from relaunch.core.offerings.capacity_memory import is_scope
-from relaunch.core.offerings.offering import CapacityFailure, Offering, OfferingKey
+from relaunch.core.offerings.offering import CapacityFailure, Offering, OfferingKey, hazard_of
 from relaunch.core.records import dataclass
 
 HALF_LIFE = timedelta(days=1)
@@ -64,7 +63,7 @@ class SpotRun:
 
     `run_id` tells runs apart; the zone of `offering` is where it ran. Of a machine of our own
     (`on_own_machine`) its launch said what EC2 had, and the start of a task on it says no more. It ran on so many
-    `nodes`, and `hours` are then those of one machine (`hours_of_one`), as releases count it that know no more of it.
+    `nodes`, and `hours` are then those of one machine (`hours_of_one`), as releases count it that know no more.
     """
 
     offering: OfferingKey

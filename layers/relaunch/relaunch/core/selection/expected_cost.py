@@ -228,7 +228,7 @@ def order_cost_of(work: WorkAhead | None, offerings: Iterable[Offering]) -> Cost
 
 
 def is_late_of(work: WorkAhead | None) -> Callable[[Offering], bool]:
-    """Return a function that says of an offering whether the job may not end within its `max_runtime` there.
+    """Return a function from an offering to whether the job may not end within its `max_runtime` there.
 
     It is asked once per instance type.
     """

@@ -5,8 +5,15 @@ from functools import reduce
 
 import pytest
 
-from relaunch.core.market.gangs import gang_pool_of, spell_hazard_of
-from relaunch.core.market.learning import PoolRecord, granted, interrupted, pool_of, refused
+from relaunch.core.market.learning import (
+    PoolRecord,
+    gang_pool_of,
+    gang_spell_ends,
+    granted,
+    interrupted,
+    pool_of,
+    refused,
+)
 from relaunch.core.market.situation import Pool
 
 NAME = "g5.xlarge spot us-east-1a"
@@ -27,7 +34,7 @@ def lives(hours: float, count: int) -> PoolRecord:
 
 def test_a_pool_of_which_nothing_is_known_loses_gangs_more_often_and_has_them_again_as_soon():
     for nodes in (2, 4, 16, 32):
-        assert found(nodes) == Pool(NAME, 0.4, None, NOW, NOW, 1.0, spell_hazard_of(nodes))
+        assert found(nodes) == Pool(NAME, 0.4, None, NOW, NOW, 1.0, gang_spell_ends(nodes))
 
 
 def test_what_one_machine_has_seen_of_a_pool_is_expected_of_gangs_too():
@@ -35,15 +42,16 @@ def test_what_one_machine_has_seen_of_a_pool_is_expected_of_gangs_too():
     one = pool_of(short, 0.4, NOW)
     assert one.spell_ends > 1.2
 
-    assert found(of_1=short).spell_ends == pytest.approx(one.spell_ends * spell_hazard_of(4))
+    assert found(of_1=short).spell_ends == pytest.approx(one.spell_ends * gang_spell_ends(4))
     assert found(of_1=short).outage_ends == one.outage_ends
 
 
 def test_what_gangs_of_a_size_have_seen_is_known_of_that_size_alone():
-    long, short = lives(5.0, 8), lives(0.3, 30)
+    long = lives(5.0, 8)
+    short = lives(0.3, 30)
 
     assert found(of_4=long).spell_ends < found().spell_ends < found(of_4=short).spell_ends
-    assert found(8, of_4=short).spell_ends == spell_hazard_of(8)
+    assert found(8, of_4=short).spell_ends == gang_spell_ends(8)
     # Seen without end, it is what was seen, whatever was expected.
     much = replace(
         granted(NEW, NOW), outage_ends=500.0, outage_expected=1000.0, spell_ends=3000.0, spell_expected=2000.0
@@ -53,9 +61,9 @@ def test_what_gangs_of_a_size_have_seen_is_known_of_that_size_alone():
 
 
 def test_as_many_ends_as_are_expected_teach_nothing():
-    some = replace(granted(NEW, NOW), spell_ends=30.0, spell_expected=30.0 / spell_hazard_of(4))
+    some = replace(granted(NEW, NOW), spell_ends=30.0, spell_expected=30.0 / gang_spell_ends(4))
 
-    assert found(of_4=some).spell_ends == pytest.approx(spell_hazard_of(4))
+    assert found(of_4=some).spell_ends == pytest.approx(gang_spell_ends(4))
 
 
 @pytest.mark.parametrize(
