@@ -19,6 +19,7 @@ from benchmarks import (
     decision_time,
     first_deployment,
     functions_cold_start,
+    gang_recovery,
     kubernetes_client,
     kubernetes_cold_start,
     local_world_time,
@@ -60,6 +61,7 @@ BENCHMARKS = {
     "speeds": Benchmark("what a choice by speeds costs over the best one, in a drawn world", speeds.measure),
     "dashboard": Benchmark("pages of the dashboard, and what open ones read and cost", dashboard_pages.measure),
     "market": Benchmark("a decision of the market policy, beside Uniform Progress", market_choice.measure),
+    "gangs": Benchmark("starts and interruptions of several nodes, beside SkyPilot's steps", gang_recovery.measure),
     "peers": Benchmark("the same choice asked of SkyPilot's catalogue (make bench-peers)", peers.measure),
     "kubernetes-client": Benchmark(
         "200 Jobs on a real API server, beside the official client (make bench-kubernetes)", kubernetes_client.measure

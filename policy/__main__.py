@@ -17,6 +17,7 @@ from pathlib import Path
 
 from policy.comparison import compare
 from policy.figures import Cell, Sample, difference, figures
+from policy.gangs import draw_gangs
 from policy.generator import draw_series, draw_zones
 from policy.hazards import Hazards, count_hazards
 from policy.replay import Job, Knowledge, start_ticks
@@ -57,6 +58,13 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--drawn", choices=_DRAWN, default="2022-10", help="replay: which series are drawn")
     parser.add_argument("--to", type=Path, default=FILE, help="thresholds: file to write; default: the application's")
     parser.add_argument("--thresholds", type=Path, default=FILE, help="replay: those of cheapest")
+    parser.add_argument(
+        "--nodes",
+        type=_count,
+        default=1,
+        metavar="N",
+        help="as many machines at once, all or none: series are counts; without --traces replay draws some of 2023",
+    )
     parser.add_argument("--json", action="store_true", dest="as_json", help="replay: print one document")
     parser.add_argument("--decisions", action="store_true", help="replay: with every decision and its tick, as JSON")
     parser.add_argument(
@@ -103,21 +111,21 @@ def _count(text: str) -> int:
 
 
 def _print_hazards(arguments: argparse.Namespace) -> int:
-    hazards, _ = _hazards(arguments.traces)
+    hazards, _ = _hazards(arguments.traces, arguments.nodes)
     print("outages end per hour ", *(f"{each:.2f}" for each in hazards.outage))
     print("spells end per hour  ", *(f"{each:.2f}" for each in hazards.spell))
     return 0
 
 
 def _make(arguments: argparse.Namespace) -> int:
-    thresholds = make_thresholds(*_hazards(arguments.traces), on_progress=partial(_show, "solving"))
+    thresholds = make_thresholds(*_hazards(arguments.traces, arguments.nodes), on_progress=partial(_show, "solving"))
     write_thresholds(thresholds, arguments.to)
     print(f"{arguments.to}: {len(thresholds.codes):,} thresholds, from {thresholds.source}")
     return 0
 
 
 def _print_returns(arguments: argparse.Namespace) -> int:
-    series = read_series(arguments.traces) if arguments.traces else _DRAWN[arguments.drawn]()
+    series = _series(arguments)
     print(f"{'':32}", *(f"{name:>22}" for name in POLICIES))
     for (overhead, ratio), work in product(_ALL, (12.0, 48.0)):
         job = Job(work, 2 * work, overhead, ratio, overhead * _OVERLAP)
@@ -132,7 +140,7 @@ def _print_returns(arguments: argparse.Namespace) -> int:
 
 
 def _replay(arguments: argparse.Namespace) -> int:
-    series = read_series(arguments.traces) if arguments.traces else _DRAWN[arguments.drawn]()
+    series = _series(arguments)
     groups = [side_by_side(series)] if arguments.pools == "together" else [[each] for each in series]
     if arguments.plots:
         return _draw(arguments, groups)
@@ -154,6 +162,12 @@ def _replay(arguments: argparse.Namespace) -> int:
     if is_document:
         print("]}")
     return 0
+
+
+def _series(arguments: argparse.Namespace) -> list[Series]:
+    if arguments.traces:
+        return read_series(arguments.traces, arguments.nodes)
+    return draw_gangs(arguments.nodes) if arguments.nodes > 1 else _DRAWN[arguments.drawn]()
 
 
 def _draw(arguments: argparse.Namespace, groups: list[list[Series]]) -> int:
@@ -194,6 +208,7 @@ def _job(arguments: argparse.Namespace, share: float, overhead: float, price_rat
         padding=arguments.padding,
         reserve=arguments.reserve,
         failing=arguments.failing,
+        nodes=arguments.nodes,
     )
 
 
@@ -201,12 +216,14 @@ def _print_cell(cell: Cell, samples: list[Sample]) -> None:
     job = cell.job
     share = f"C/R {job.work / job.time:.1f}, overhead {job.overhead:g} h, price ratio {job.price_ratio:g}"
     overlap = f", overlap {job.overlap:g} h" if job.overlap else ""
-    print(f"\n{share}{overlap}, {cell.knowledge}, {len(samples)} runs")
-    print(f"{'policy':18}{'% over':>8}{'90 % interval':>16}{'in time':>9}{'starts':>8}{'cost':>8}")
+    at_once = f", {job.nodes} at once" if job.nodes > 1 else ""
+    print(f"\n{share}{overlap}{at_once}, {cell.knowledge}, {len(samples)} runs")
+    print(f"{'policy':18}{'% over':>8}{'90 % interval':>16}{'median':>8}{'in time':>9}{'starts':>8}{'cost':>8}")
     for each in figures(samples):
         low, high = each.interval
         spread = f"{low:.1f} to {high:.1f}"
-        print(f"{each.policy:18}{each.over:8.1f}{spread:>16}{each.met:9.1%}{each.starts:8.1f}{each.cost:8.2f}")
+        figure = f"{each.policy:18}{each.over:8.1f}{spread:>16}{each.median:8.1f}"
+        print(f"{figure}{each.met:9.1%}{each.starts:8.1f}{each.cost:8.2f}")
     points, (low, high) = difference(samples, "cheapest", "uniform-progress")
     print(f"cheapest less uniform-progress: {points:+.1f} points ({low:+.1f} to {high:+.1f})", flush=True)
 
@@ -237,10 +254,10 @@ def _sample_document(sample: Sample) -> dict[str, object]:
     }
 
 
-def _hazards(folder: Path | None) -> tuple[Hazards, str]:
+def _hazards(folder: Path | None, nodes: int) -> tuple[Hazards, str]:
     if folder is None:
         return Hazards(OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR), "the hazards of relaunch.core.market.thresholds"
-    series = at_gap(read_series(folder), _GAP_HOURS)
+    series = at_gap(read_series(folder, nodes), _GAP_HOURS)
     return count_hazards(series), f"{len(series)} series: {', '.join(each.name for each in series)}"
 
 

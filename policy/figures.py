@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 
 from policy.optimum import least_costs
 from policy.replay import Job, Knowledge, Outcome, Run, start_ticks
@@ -59,10 +60,14 @@ def replay(groups: Iterable[Sequence[Series]], cell: Cell, policies: Policies, c
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A policy in a cell: percent over the optimum with its 90 % interval, deadlines met, starts per job, and cost."""
+    """A policy in a cell: percent over the optimum with its 90 % interval, deadlines met, starts per job, and cost.
+
+    `over` is of the sums, and `median` that of the single runs.
+    """
 
     policy: str
     over: float
+    median: float
     interval: tuple[float, float]
     met: float
     starts: float
@@ -79,6 +84,7 @@ def _figure(title: str, samples: Sequence[Sample]) -> Figure:
     return Figure(
         title,
         _over(title, samples),
+        100 * (median(each.outcomes[title].cost / each.optimum for each in samples) - 1),
         interval(samples, lambda drawn: _over(title, drawn)),
         sum(each.late <= 0 for each in outcomes) / len(outcomes),
         sum(each.starts for each in outcomes) / len(outcomes),

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from policy.series import Series
-from relaunch.core.market.learning import PoolRecord, granted, interrupted, pool_of, refused, seen
-from relaunch.core.market.situation import Action, Choice, Place, Policy, Situation
+from relaunch.core.market.learning import PoolRecord, gang_pool_of, granted, interrupted, pool_of, refused, seen
+from relaunch.core.market.situation import Action, Choice, Place, Policy, Pool, Situation
 
 _DONE = 1e-9
 
@@ -35,6 +35,8 @@ class Job:
 
     `overlap` is the part of the overhead in which on-demand works on, if it is left for spot. `estimate` is what the
     policy is told of the work, as a share of the real one. `failing` is the share of on-demand starts that fail.
+    With several `nodes` the series are those of as many at once, which start, work and are lost together; prices and
+    costs are those of one of them.
     """
 
     work: float = 48.0
@@ -46,6 +48,7 @@ class Job:
     padding: float = 0.0
     reserve: float = 0.0
     failing: float = 0.0
+    nodes: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,12 +190,16 @@ class Run:
         self._starting = self.job.overhead - overlap
         self._starts += 1
 
+    def _known(self, record: PoolRecord, now: float) -> Pool:
+        """Return a pool as the policy knows it; none is asked while the job is on spot."""
+        usd_per_hour = 1 / self.job.price_ratio
+        nodes = self.job.nodes
+        if nodes == 1:
+            return pool_of(record, usd_per_hour, now)
+        return gang_pool_of(record.name, {nodes: record}, nodes, usd_per_hour, now)
+
     def _situation(self, now: float) -> Situation:
-        used = self._pool if self._place is Place.SPOT else -1
-        known = tuple(
-            pool_of(record, 1 / self.job.price_ratio, now, is_used=number == used)
-            for number, record in enumerate(self._records)
-        )
+        known = tuple(self._known(each, now) for each in self._records)
         situation = Situation(
             self._place,
             self._done,
@@ -202,7 +209,6 @@ class Run:
             self.job.overhead,
             1.0,
             known,
-            pool=self.pools[used].name if used >= 0 else "",
         )
         gap = self.pools[0].gap_hours
         # It can act at ticks alone: after one more tick of waiting an on-demand start has to be in time.

@@ -1,4 +1,4 @@
-"""Series of the availability of spot pools, in the format of skypilot-org/spot-traces."""
+"""Series of the availability of spot pools, in the format of skypilot-org/spot-traces: counts of instances by tick."""
 
 import json
 from collections.abc import Sequence
@@ -12,26 +12,32 @@ class SeriesError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The availability of one pool, one value in `gap_hours`: whether an instance could be launched at that tick."""
+    """The availability of one pool, one value in `gap_hours`: whether enough instances could be launched at that tick.
+
+    One is enough for a job, or as many as it has nodes.
+    """
 
     name: str
     gap_hours: float
     available: tuple[bool, ...]
 
 
-def read_series(folder: Path) -> list[Series]:
-    """Return the series of a folder, one for each `*.json`, by name.
+def read_series(folder: Path, nodes: int = 1) -> list[Series]:
+    """Return the series of a folder for so many instances at once, one for each `*.json`, by name.
 
     Raises:
-        SeriesError: there are none, or one of them is none.
+        SeriesError: there are none, one of them is none, or none of them ever has so many.
     """
     files = sorted(folder.glob("*.json")) if folder.is_dir() else []
     if not files:
         raise SeriesError(f'{folder} has no series: files like {{"metadata": {{"gap_seconds": 600}}, "data": [0, 1]}}')
-    return [_read(file) for file in files]
+    series = [_read(file, nodes) for file in files]
+    if nodes > 1 and not any(any(each.available) for each in series):
+        raise SeriesError(f"{folder}: no series ever has {nodes} instances at once: their `data` are to be counts")
+    return series
 
 
-def _read(file: Path) -> Series:
+def _read(file: Path, nodes: int) -> Series:
     try:
         content = json.loads(file.read_bytes())
         gap_seconds = content["metadata"]["gap_seconds"]
@@ -42,7 +48,7 @@ def _read(file: Path) -> Series:
         raise SeriesError(f"{file}: `gap_seconds` must be a number above 0, not {gap_seconds!r}")
     if not isinstance(data, list) or len(data) < 2 or not all(_is_count(value) for value in data):
         raise SeriesError(f"{file}: `data` must list two counts of instances or more: 0 (none available), 1, 2…")
-    return Series(file.stem, gap_seconds / 3600, tuple(value > 0 for value in data))
+    return Series(file.stem, gap_seconds / 3600, tuple(value >= nodes if value else False for value in data))
 
 
 def _is_count(value: object) -> bool:

@@ -52,7 +52,8 @@ def _with_advice(plan: "Plan", measured: "Mapping[str, NotedProgress]") -> "Plan
     if noted is None or plan.selection is None or not plan.selection.kept:
         return plan
     chosen = plan.selection.kept[0]
-    said = advise(_times(noted, chosen.interruption_rate), chosen.expected_usd_per_hour)
+    rate = chosen.interruption_rate_of(plan.definition.nodes)
+    said = advise(_times(noted, rate), chosen.expected_usd_per_hour)
     return replace(plan, save_notices=(f"at its latest measured job, {said}",)) if said else plan
 
 

@@ -8,11 +8,11 @@ import pytest
 from contracts.conftest import Stores
 from fakes.builders import NOW, make_capacity_failure, make_offering_key, make_spot_pool
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.market.learning import granted
+from relaunch.core.market.learning import granted, refused
 from relaunch.core.offerings.capacity_memory import image_scope, purchase_scope, quota_scope, zone_scope
 from relaunch.core.offerings.instance_types import AmiKind
 from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
-from relaunch.core.offerings.spot_runs import KEPT_FOR, Observed, SpotRun, SpotRuns, unknown_pool
+from relaunch.core.offerings.spot_runs import KEPT_FOR, Observed, SpotRun, SpotRuns, hours_of_one, unknown_pool
 from relaunch.ports import CapacityStore
 
 MINUTE = timedelta(minutes=1)
@@ -209,6 +209,30 @@ def test_a_pool_is_kept_as_it_was_last_saved(store: CapacityStore, zone: str | N
     assert store.save_pool(second)
     assert store.load_pool(first.offering) == replace(second, version=2)
     assert list(store.load_capacity(NOW)[2]) == [replace(second, version=2)]
+
+
+def test_a_pool_for_several_machines_at_once_is_another_one(store: CapacityStore) -> None:
+    one = make_spot_pool()
+    four = replace(one, nodes=4, record=refused(one.record, one.record.seen_at + 0.25))
+    assert store.load_pool(one.offering, 4) == unknown_pool(one.offering, 4)
+    assert all(store.save_pool(each) for each in (one, four, replace(four, nodes=16)))
+    assert store.load_pool(one.offering) == replace(one, version=1)
+    assert store.load_pool(one.offering, 4) == replace(four, version=1)
+    assert sorted(each.nodes for each in store.load_capacity(NOW)[2]) == [1, 4, 16]
+    assert not store.save_pool(four)
+
+
+def test_runs_on_several_machines_are_added_up_by_their_number_too(store: CapacityStore) -> None:
+    store.count_run(run(Observed.END, "a/1/1", 1.0))
+    store.count_run(replace(run(Observed.START, "b/1/1"), nodes=4))
+    for number, what in enumerate((Observed.END, Observed.INTERRUPTION, Observed.INTERRUPTION)):
+        store.count_run(replace(run(what, f"b/{number}/1", hours_of_one(2.0, 4)), nodes=4))
+    store.count_run(replace(run(Observed.INTERRUPTION, "c/1/1", hours_of_one(3.0, 16)), nodes=16))
+    _, (runs,), _ = store.load_capacity(NOW)
+    assert runs.hours == pytest.approx(1.0 + hours_of_one(6.0, 4) + hours_of_one(3.0, 16))
+    assert (runs.interruptions, runs.interrupted_in_a_row) == (3.0, 3)
+    assert [(each.nodes, each.interruptions) for each in runs.gangs] == [(4, 2.0), (16, 1.0)]
+    assert [each.hours for each in runs.gangs] == [pytest.approx(6.0), pytest.approx(3.0)]
 
 
 def test_of_two_that_change_a_pool_at_once_one_has_to_look_again(store: CapacityStore) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.__main__ import main
 
-STANDALONE = ("webhook", "decision", "selection", "speeds", "market", "dashboard")
+STANDALONE = ("webhook", "decision", "selection", "speeds", "market", "dashboard", "gangs")
 BUILT = ("calls", "functions", "kubernetes", "emulator", "world", "command", "deployment")
 
 

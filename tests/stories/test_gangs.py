@@ -250,6 +250,15 @@ def test_what_ec2_has_only_a_part_of_is_ended_and_another_pool_is_tried():
     assert [each.overrides[0].offering.instance_type for each in story.fleet.requests] == ["g5.xlarge", "g6.xlarge"]
     # That EC2 does not have three at once says nothing of one.
     assert story.deps.capacity.load_capacity_memory(story.now) == {}
+    pools = {
+        (each.offering.instance_type, each.nodes): each.record
+        for each in story.deps.capacity.load_capacity(story.now)[2]
+    }
+    assert {size: record.has_capacity for size, record in pools.items()} == {
+        ("g5.xlarge", NODES): False,
+        ("g6.xlarge", NODES): True,
+        ("g6.xlarge", 1): True,
+    }
     assert story.count == NODES
     assert {each.state for each in story.machines(job_id)} == {MachineState.STARTING}
 

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from relaunch.core.offerings.capacity_memory import remember, reopened, sound
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, OfferingKey
-from relaunch.core.offerings.spot_runs import Observed, SpotPool, SpotRun, SpotRuns, first_day, unknown_pool
+from relaunch.core.offerings.spot_runs import GangRuns, Observed, SpotPool, SpotRun, SpotRuns, first_day, unknown_pool
 from relaunch.core.selection.rates import RateRecord
 from relaunch.core.triggers.dispatch_rate import DispatchStarts
 from relaunch.ports import EventRecord, FoundRevision, RevisionMaintenance
@@ -23,7 +23,7 @@ class InMemoryCapacity:
     def __init__(self) -> None:
         self._failures: dict[OfferingKey, CapacityFailure] = {}
         self._runs: dict[tuple[date, OfferingKey], tuple[SpotRuns, str]] = {}
-        self._pools: dict[OfferingKey, SpotPool] = {}
+        self._pools: dict[tuple[OfferingKey, int], SpotPool] = {}
 
     def load_capacity_memory(self, now: datetime) -> CapacityMemory:
         return {key: failure for key, failure in self._failures.items() if failure.until > now}
@@ -54,20 +54,30 @@ class InMemoryCapacity:
         if last == this:
             return
         after = replace(before, hours=before.hours + run.hours, interruptions=before.interruptions + run.interruptions)
+        if run.nodes > 1:
+            after = replace(after, gangs=_with_gang(before.gangs, run))
         if run.what is Observed.INTERRUPTION:
             after = replace(after, interrupted_at=run.at, interrupted_in_a_row=before.interrupted_in_a_row + 1)
         elif run.what is Observed.START:
             after = replace(after, started_at=run.at, interrupted_in_a_row=0)
         self._runs[day, run.offering] = (after, this)
 
-    def load_pool(self, offering: OfferingKey) -> SpotPool:
-        return self._pools.get(offering, unknown_pool(offering))
+    def load_pool(self, offering: OfferingKey, nodes: int = 1) -> SpotPool:
+        return self._pools.get((offering, nodes), unknown_pool(offering, nodes))
 
     def save_pool(self, pool: SpotPool) -> bool:
-        if self.load_pool(pool.offering).version != pool.version:
+        if self.load_pool(pool.offering, pool.nodes).version != pool.version:
             return False
-        self._pools[pool.offering] = replace(pool, version=pool.version + 1)
+        self._pools[pool.offering, pool.nodes] = replace(pool, version=pool.version + 1)
         return True
+
+
+def _with_gang(gangs: Sequence[GangRuns], run: SpotRun) -> tuple[GangRuns, ...]:
+    before = next((each for each in gangs if each.nodes == run.nodes), GangRuns(run.nodes, 0.0, 0.0))
+    hours = before.hours + run.lasted_hours
+    added = replace(before, hours=hours, interruptions=before.interruptions + run.interruptions)
+    others = (each for each in gangs if each.nodes != run.nodes)
+    return tuple(sorted((*others, added), key=lambda each: each.nodes))
 
 
 class InMemoryRates:

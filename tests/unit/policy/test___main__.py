@@ -66,9 +66,18 @@ def test_going_back_needs_a_series_as_long_as_a_job(tmp_path):
     assert (done.returncode, done.stderr) == (2, "policy: no series is as long as the 24.0 h that a job has\n")
 
 
+def test_gangs_are_replayed_on_counts(folder):
+    done = policy("replay", "--traces", folder, "--nodes", "3", "--starts", "1")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "3 at once, tries only, 2 runs" in done.stdout
+    assert "median" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
+        (["--nodes", "32"], "gangs of 32 cannot be drawn"),
         (["--traces", "missing"], "missing has no series"),
         (["--starts", "0"], "'0' is not a whole number, 1 or more"),
         (["--overlap", "2"], "'2' is not a share from 0 to 1"),

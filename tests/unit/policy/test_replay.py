@@ -1,4 +1,5 @@
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -29,6 +30,22 @@ def test_spot_that_is_always_there_costs_its_price(knowledge):
     outcome = run("1" * 20, greedy, knowledge)
 
     assert (outcome.cost, outcome.late, outcome.starts) == (pytest.approx(0.5), 0.0, 1)
+
+
+def test_a_gang_expects_to_be_lost_more_often_than_one_machine():
+    seen = []
+
+    def watch(situation):
+        seen.extend(situation.pools)
+        return greedy(situation)
+
+    for nodes in (1, 4):
+        run("1" * 20, watch, job=replace(JOB, nodes=nodes))
+
+    one, four = seen
+    assert (one.spell_ends, four.name) == (1.0, "a")
+    assert four.spell_ends > 1.0
+    assert four.outage_ends == one.outage_ends
 
 
 @pytest.mark.parametrize("knowledge", Knowledge)

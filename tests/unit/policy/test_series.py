@@ -46,6 +46,15 @@ def test_a_folder_without_series_says_what_they_look_like(tmp_path):
             read_series(folder)
 
 
+def test_for_several_instances_at_once_as_many_have_to_be_there(tmp_path):
+    write(tmp_path, {"metadata": {"gap_seconds": 600}, "data": [0, 3, 4, 16]})
+
+    assert read_series(tmp_path, 4) == [Series("a", TICK, (False, False, True, True))]
+    assert read_series(tmp_path)[0].available == (False, True, True, True)
+    with pytest.raises(SeriesError, match="no series ever has 17 instances at once: their `data` are to be counts"):
+        read_series(tmp_path, 17)
+
+
 def test_pools_together_last_as_long_as_the_shortest_and_have_one_gap():
     first, second = Series("a", TICK, (True, False, False)), Series("b", TICK, (True, True))
 

@@ -130,7 +130,8 @@ def _records(spot: Offering, facts: Facts) -> Iterable[tuple[str, PoolRecord]]:
     for pool in facts.market.pools:
         key = pool.offering
         is_used = not spot.offered_zones or key.zone in {None, *spot.offered_zones}
-        if _is_of(key.instance_type, key.zone, spot) and is_used and pool.record.has_capacity is not None:
+        is_of_one = pool.nodes == 1 and _is_of(key.instance_type, key.zone, spot)
+        if is_of_one and is_used and pool.record.has_capacity is not None:
             yield ("" if spot.zone else key.zone or ""), pool.record
 
 

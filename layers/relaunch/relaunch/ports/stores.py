@@ -260,8 +260,8 @@ class CapacityStore(Protocol):
         """
         ...
 
-    def load_pool(self, offering: OfferingKey) -> SpotPool:
-        """Return what is known of one spot pool; with version 0 if nothing is."""
+    def load_pool(self, offering: OfferingKey, nodes: int = 1) -> SpotPool:
+        """Return what is known of one spot pool for so many machines at once; with version 0 if nothing is."""
         ...
 
     def save_pool(self, pool: SpotPool) -> bool:

@@ -29,7 +29,7 @@ from relaunch.core.machines.events import ClaimReleased, MachineAbandoned
 from relaunch.core.machines.starts import Worth
 from relaunch.core.offerings.capacity_memory import is_counted, placement_scope, queued
 from relaunch.core.offerings.offering import CapacityFailure
-from relaunch.core.offerings.spot_runs import change_by_failure, change_by_run
+from relaunch.core.offerings.spot_runs import change_by_failure, change_by_gang, change_by_run
 from relaunch.ports import JobDependencies, PermanentError, PortError, StaleWriteError
 from relaunch.usecases.advance_machine import admit_jobs, advance_machine
 from relaunch.usecases.concurrency_groups import wake_group
@@ -161,7 +161,8 @@ class JobLifecycle(Lifecycle[Job, JobEvent, Decision]):
                 _remember_capacity(job, effect, deps)
             case CountRun(run):
                 deps.capacity.count_run(run)
-                learn_pool(run.offering, change_by_run(run), deps)
+                learn_pool(run.offering, change_by_run(run), deps, run.nodes)
+                learn_pool(run.offering, change_by_gang(run), deps)
             case AdmitWaiting():
                 _admit_waiting(job, deps)
             case RequestMachine() | ReleaseMachine() | AbandonMachine():

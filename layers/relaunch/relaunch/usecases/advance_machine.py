@@ -127,6 +127,8 @@ class MachineLifecycle(Lifecycle[Machine, MachineEvent, MachineDecision]):
                 _remember_failures(machine, failures, deps)
             case RememberLaunch(offering, at):
                 learn_pool(offering, change_by_launch(offering, at), deps)
+                if machine.request.size > 1:
+                    learn_pool(offering, change_by_launch(offering, at), deps, machine.request.size)
             case ForgetUnready(offerings, at):
                 deps.machines.settle_start(offerings, machine, Worth.USEFUL)
                 deps.capacity.forget_unready(offerings, at)

@@ -138,6 +138,7 @@ def _select_from(
         available.at,
         available.limits,
         left=share_left(job),
+        ran=job.run_time(available.at),
     )
     return prefer_low_risk(selection, available.shortage_risks), available
 

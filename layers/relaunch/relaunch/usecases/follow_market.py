@@ -94,7 +94,8 @@ def choose_market(
     """
     if not is_in_market(job) or not selection.kept:
         return None
-    pools = find_pools(selection, with_warning(available.pools, job), available.at)
+    known = with_warning(available.pools, job)
+    pools = find_pools(selection, known, available.at, job.definition.nodes)
     policy = policy_named(job.definition.policy, load_thresholds)
     overheads = measure_overheads(job, newest, available.at)
     markets: list[MarketChoice] = []

@@ -70,7 +70,7 @@ def find_move(
     if may_move_at > available.at:
         return decline_so_soon(job, may_move_at, available.at)
     pace = running_pace(job, selection)
-    found = find_pools(selection, available.pools, available.at)
+    found = find_pools(selection, available.pools, available.at, job.definition.nodes)
     pools = pools_to_move_to(job, selection, pools_at_pace(found, selection, pace))
     if not pools:
         return MoveDeclined("no machine of our own on spot that costs less satisfies it", None)

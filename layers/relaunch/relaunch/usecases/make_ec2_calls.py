@@ -3,7 +3,15 @@
 from relaunch.core.lifecycle.metrics import machine_metrics
 from relaunch.core.machines.decision import find_older, may_give_way
 from relaunch.core.machines.ending import termination_refused
-from relaunch.core.machines.events import FleetAnswer, FleetAsked, InstanceLaunched, InstanceObservation, RequestExpired
+from relaunch.core.machines.events import (
+    FleetAnswer,
+    FleetAnswered,
+    FleetAsked,
+    FleetRefused,
+    InstanceLaunched,
+    InstanceObservation,
+    RequestExpired,
+)
 from relaunch.core.machines.groups import answer_of_found, events_of_member, first_id_of, member_ids
 from relaunch.core.machines.machine import (
     AskFleet,
@@ -15,10 +23,13 @@ from relaunch.core.machines.machine import (
     MachineState,
     TerminateInstance,
 )
+from relaunch.core.machines.refusals import find_failures
 from relaunch.core.machines.requesting import expiry_reason, is_surely_absent, may_send
+from relaunch.core.offerings.spot_runs import change_by_failure
 from relaunch.ports import FleetDependencies, StaleWriteError, Termination, TransientError
 from relaunch.usecases.advance_machine import advance_machine, apply_machine_event, finish_effects, save_done
 from relaunch.usecases.charge_jobs import charge_jobs
+from relaunch.usecases.reopen_offerings import learn_pool
 
 _OFF = "the stack requests no machines of its own any more"
 _LOOK_SECONDS = 30
@@ -147,10 +158,22 @@ def _answer(machine: Machine, answer: FleetAnswer, deps: FleetDependencies) -> M
         except StaleWriteError:
             answered = advance_machine(machine.machine_id, lambda _machine, event=event: event, deps)  # type: ignore[misc]
     if answered is not None and answered.state is not MachineState.REQUESTED:
+        _learn_of_shortage(machine, answer, deps)
         for place, other in enumerate(member_ids(machine.machine_id, machine.request.size)):
             if place != machine.request.place:
                 _apply_to_member(other, answer, deps)
     return answered
+
+
+def _learn_of_shortage(machine: Machine, answer: FleetAnswer, deps: FleetDependencies) -> None:
+    """Let the pools know that EC2 does not have as many machines at once; of one it says nothing."""
+    size = machine.request.size
+    events = events_of_member(machine.request, answer) if size > 1 else ()
+    refusals = (each.answer for each in events if isinstance(each, FleetAnswered))
+    for refused in refusals:
+        if isinstance(refused, FleetRefused):
+            for failure in find_failures(machine.request, refused, deps.clock.now()):
+                learn_pool(failure.offering, change_by_failure(failure), deps, size)
 
 
 def _apply_to_member(machine_id: str, answer: FleetAnswer, deps: FleetDependencies) -> Machine | None:

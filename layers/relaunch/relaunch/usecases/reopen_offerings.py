@@ -14,8 +14,10 @@ from relaunch.ports import JobDependencies, PortError
 _ATTEMPTS = 4
 
 
-def learn_pool(offering: OfferingKey, change: PoolChange | None, deps: JobDependencies) -> None:
-    """Change the record of a pool; a fact that comes twice, after a later one, or is no news changes nothing.
+def learn_pool(offering: OfferingKey, change: PoolChange | None, deps: JobDependencies, nodes: int = 1) -> None:
+    """Change the record of a pool for so many machines at once.
+
+    A fact that comes twice, after a later one, or is no news changes nothing.
 
     What cannot be saved is lost, and logged: no launch and no stop waits for it.
     """
@@ -24,7 +26,7 @@ def learn_pool(offering: OfferingKey, change: PoolChange | None, deps: JobDepend
     reason = f"others learned of it {_ATTEMPTS} times meanwhile"
     try:
         for _ in range(_ATTEMPTS):
-            pool = deps.capacity.load_pool(offering)
+            pool = deps.capacity.load_pool(offering, nodes)
             record = change(pool.record)
             if not is_news(pool.record, record) or deps.capacity.save_pool(replace(pool, record=record)):
                 return

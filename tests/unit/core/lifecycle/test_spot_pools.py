@@ -9,6 +9,7 @@ import pytest
 from fakes.builders import (
     NOW,
     make_capacity_failure,
+    make_definition,
     make_job,
     make_offering,
     make_offering_key,
@@ -19,7 +20,7 @@ from fakes.builders import (
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.lifecycle.spot_pools import RETRY_INTERVAL, find_pools, retried_sooner, with_warning
 from relaunch.core.machines.refusals import POOL_AVOIDED
-from relaunch.core.market.learning import seen
+from relaunch.core.market.learning import gang_pool_of, gang_spell_ends, seen
 from relaunch.core.market.situation import Pool
 from relaunch.core.offerings.capacity_memory import zone_scope
 from relaunch.core.offerings.offering import Offering, OfferingKey
@@ -110,6 +111,32 @@ def test_a_warning_says_at_once_that_the_pool_of_the_machine_has_none_left():
     assert pools[:-1] == (elsewhere,)
     assert (found(*pools).has_capacity, found(*pools).seen_ago) == (False, pytest.approx(1.0))
     assert found(*with_warning((), warned)).has_capacity is False
+
+
+def test_a_job_of_several_nodes_sees_the_pool_as_so_many_have_seen_it():
+    four = SpotPool(KEY, granted(0.1)(unknown_pool(KEY).record), 1, nodes=4)
+    elsewhere = replace(four, offering=make_offering_key(zone="us-east-1b"), nodes=8)
+    selection = make_selection(kept=(ZONE,), rejected=())
+
+    def pool(nodes: int) -> Pool:
+        (seen_by,) = find_pools(selection, (known(refused(0.5)), four, elsewhere), NOW, nodes)
+        return seen_by
+
+    assert [pool(nodes).has_capacity for nodes in (1, 2, 4, 8)] == [False, True, True, False]
+    assert pool(8) == gang_pool_of(NAME, {1: known(refused(0.5)).record, 4: four.record}, 8, 0.4, AT)
+    assert pool(4).spell_ends == pytest.approx(gang_spell_ends(4))
+
+
+def test_a_warning_of_a_job_of_several_nodes_is_one_for_as_many():
+    placement = make_placement(offering=KEY)
+    attempt = make_running_attempt(placement=placement, zone=None, warned_at=NOW - HOUR)
+    warned = make_job(definition=make_definition(nodes=4), attempt=attempt)
+    of_one = known(granted(3.0))
+
+    pools = with_warning((of_one,), warned)
+
+    assert pools[:-1] == (of_one,)
+    assert (pools[-1].nodes, pools[-1].record.has_capacity) == (4, False)
 
 
 def test_a_task_that_is_not_warned_says_nothing_of_its_pool():

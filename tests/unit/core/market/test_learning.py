@@ -16,6 +16,7 @@ from relaunch.core.market.learning import (
     pool_of,
     refused,
     seen,
+    taken,
 )
 from relaunch.core.market.thresholds import OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR, expected_ends
 
@@ -105,6 +106,31 @@ def test_a_machine_that_is_given_back_while_launches_are_refused_shows_no_capaci
     # It outlived the others of a spell that has ended.
     others_taken = interrupted(granted(NEW, 0.0), 0.0, 1.9)
     assert left(others_taken, 0.0, 2.0) == others_taken
+
+
+def test_what_is_taken_of_several_machines_shows_no_capacity_and_counts_no_end():
+    in_spell = granted(NEW, 1.0)
+
+    gone = taken(in_spell, 4.0)
+
+    assert (gone.has_capacity, gone.seen_at, gone.state_since) == (False, 4.0, 4.0)
+    assert (gone.spell_ends, gone.spell_expected) == (0.0, 0.0)
+    assert taken(gone, 5.0) == replace(gone, seen_at=5.0), "the same outage"
+    assert taken(gone, 3.0) == gone, "late news"
+    assert taken(NEW, 4.0).summed_at == 4.0
+    # A single machine that the outage takes too has a life that counts.
+    assert interrupted(gone, 1.0, 4.1).spell_ends == pytest.approx(1.0)
+
+
+def test_before_anything_was_seen_a_pool_is_as_it_is_expected_to_be():
+    pool = pool_of(NEW, 0.4, 5.0, usual=(0.5, 2.0))
+
+    assert (pool.outage_ends, pool.spell_ends) == (0.5, 2.0)
+    # As many ends as expected teach nothing; twice as many, with the weight of what was expected, half of it.
+    as_expected = replace(NEW, spell_ends=30.0, spell_expected=15.0, summed_at=5.0)
+    assert pool_of(as_expected, 0.4, 5.0, usual=(1.0, 2.0)).spell_ends == pytest.approx(2.0)
+    twice = replace(NEW, spell_ends=60.0, spell_expected=15.0, summed_at=5.0)
+    assert pool_of(twice, 0.4, 5.0, usual=(1.0, 2.0)).spell_ends == pytest.approx(3.0)
 
 
 def test_of_machines_that_outlive_the_capacity_for_more_each_hour_counts_once():

@@ -4,14 +4,17 @@ import pytest
 
 from fakes.builders import NOW, make_offering, make_offering_key
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.offerings.offering import hazard_of
 from relaunch.core.offerings.spot_runs import (
     DOUBTED_FOR,
     KEPT_FOR,
+    GangRuns,
     Observed,
     SpotRun,
     SpotRuns,
     find_shortage_risks,
     first_day,
+    hours_of_one,
 )
 from relaunch.core.offerings.spot_runs import with_observed_rates as rated
 
@@ -56,6 +59,49 @@ def test_an_offering_in_any_zone_has_the_runs_of_all_and_one_in_a_zone_its_own()
 
     assert rate(*runs) == pytest.approx(6 / 30)
     assert rate(*runs, zone="us-east-1b") == pytest.approx(5 / 20)
+
+
+def gang_rates(*observed: SpotRuns) -> dict[int, float]:
+    (offering,) = rated([make_offering(interruptions_per_hour=0.1)], observed, NOON)
+    return dict(offering.gang_rates)
+
+
+def test_runs_on_several_machines_are_their_own_and_a_little_longer_for_one():
+    hazard = hazard_of(4)
+    quiet = SpotRuns(HERE, TODAY, 90.0 * hazard, 0.0, gangs=(GangRuns(4, 90.0, 0.0),))
+
+    assert rate(quiet) == pytest.approx(1 / (10 + 90 * hazard))
+    assert gang_rates(quiet) == {4: pytest.approx(0.01 * hazard)}
+    # As often as expected, nothing is learned.
+    usual = SpotRuns(HERE, TODAY, 100.0 * hazard, 10.0 * hazard, gangs=(GangRuns(4, 100.0, 10.0 * hazard),))
+    assert gang_rates(usual) == {4: pytest.approx(0.1 * hazard)}
+
+
+def test_what_one_machine_has_seen_is_expected_of_several_and_their_own_runs_count_once():
+    gangs = (GangRuns(2, 10.0, 3.0), GangRuns(4, 20.0, 1.0))
+    hours = 30.0 + hours_of_one(10.0, 2) + hours_of_one(20.0, 4)
+
+    rates = gang_rates(SpotRuns(HERE, TODAY, hours, 6.0, gangs=gangs))
+
+    of_one = (1.0 + 5.0) / (10.0 + 30.0 + hours_of_one(10.0, 2))
+    assert rates[4] == pytest.approx((of_one * hazard_of(4) * 10.0 + 1.0) / (10.0 + 20.0))
+    assert rates.keys() == {2, 4}
+
+
+def test_runs_on_several_machines_of_some_days_and_zones_are_added_up():
+    day_ago = TODAY - timedelta(days=1)
+    runs = [SpotRuns(HERE, day, hours_of_one(8.0, 4), 2.0, gangs=(GangRuns(4, 8.0, 2.0),)) for day in (TODAY, day_ago)]
+
+    assert gang_rates(*runs) == {4: pytest.approx((0.1 * hazard_of(4) * 10 + 3.0) / (10 + 12))}
+    # What the release before has counted of them is among those of one machine alone: there are not less than none.
+    assert gang_rates(SpotRuns(HERE, TODAY, 0.0, 0.0, gangs=(GangRuns(4, 8.0, 2.0),)))[4] > 0.1
+
+
+def test_a_run_on_several_machines_lasted_as_long_as_it_did():
+    run = SpotRun(HERE, "a/1/1", Observed.END, NOW, hours_of_one(3.0, 8), nodes=8)
+
+    assert run.lasted_hours == pytest.approx(3.0)
+    assert SpotRun(HERE, "a/1/1", Observed.END, NOW, 3.0).lasted_hours == 3.0
 
 
 def test_on_demand_is_never_interrupted():

@@ -7,7 +7,7 @@ import pytest
 
 from fakes.builders import NOW, make_capacity_failure, make_offering_key, make_spot_pool
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.market.learning import PoolRecord, granted, interrupted, left, refused
+from relaunch.core.market.learning import PoolRecord, granted, interrupted, left, refused, taken
 from relaunch.core.offerings.capacity_memory import purchase_scope, quota_scope, zone_scope
 from relaunch.core.offerings.spot_runs import (
     KEPT_FOR,
@@ -15,8 +15,10 @@ from relaunch.core.offerings.spot_runs import (
     SpotRun,
     change_by_arrival,
     change_by_failure,
+    change_by_gang,
     change_by_launch,
     change_by_run,
+    hours_of_one,
     is_news,
     pool_hours,
     pool_time,
@@ -47,6 +49,7 @@ def test_a_pool_that_is_not_known_has_the_name_of_its_offering():
 
     assert (pool.offering, pool.version) == (KEY, 0)
     assert pool.record == PoolRecord("g5.xlarge spot us-east-1a")
+    assert (pool.nodes, unknown_pool(KEY, 4).nodes) == (1, 4)
 
 
 def test_a_record_is_forgotten_some_days_after_its_pool_was_last_seen():
@@ -92,6 +95,27 @@ def test_an_instance_that_was_launched_shows_that_there_was_capacity():
     assert change is not None
     assert change(BEFORE) == granted(BEFORE, AT)
     assert change_by_launch(make_offering_key(purchase=PurchaseOption.ON_DEMAND), NOW) is None
+
+
+@pytest.mark.parametrize(("what", "change"), [(Observed.END, left), (Observed.INTERRUPTION, interrupted)])
+def test_a_run_on_several_machines_is_as_long_in_their_record_as_it_was(what, change):
+    gang = replace(run(what, hours_of_one(4.0, 4)), nodes=4)
+
+    changed = change_by_run(gang)
+
+    assert changed is not None
+    assert changed(BEFORE).spell_expected == pytest.approx(change(BEFORE, AT - 4.0, AT).spell_expected)
+
+
+def test_the_record_of_one_machine_hears_that_several_were_taken_and_counts_no_end():
+    gang = replace(run(Observed.INTERRUPTION, 4.0), nodes=4)
+
+    change = change_by_gang(gang)
+
+    assert change is not None
+    assert change(BEFORE) == taken(BEFORE, AT)
+    assert change_by_gang(replace(gang, what=Observed.END)) is None
+    assert change_by_gang(replace(gang, nodes=1)) is None
 
 
 def test_a_rebalance_recommendation_says_nothing_of_capacity():

@@ -1,6 +1,7 @@
 """Machines and job definitions that the tests of the selection choose from."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from fakes.builders import NOW, make_container, make_definition, make_instance_type, make_offering, make_revision
@@ -85,9 +86,12 @@ def selected(
     *offerings: Offering,
     revision: Revision | None = REVISION,
     memory: CapacityMemory | None = None,
+    left: float = 1.0,
+    ran: timedelta = timedelta(0),
     **limits: Any,
 ) -> Selection:
-    return select(definition, revision, offerings, memory or {}, NOW, SelectionLimits(**limits))
+    among = SelectionLimits(**limits)
+    return select(definition, revision, offerings, memory or {}, NOW, among, left=left, ran=ran)
 
 
 def offered(machine: InstanceType, purchase: PurchaseOption = ON_DEMAND, **fields: Any) -> Offering:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from fakes.builders import make_definition, make_offering
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.offerings.offering import Offering, estimated_interruptions_per_hour
-from relaunch.core.selection.expected_cost import GP3_USD_PER_GIB_MONTH, WorkAhead, cost_of, derive_work, hazard_of
+from relaunch.core.offerings.offering import Offering, estimated_interruptions_per_hour, hazard_of
+from relaunch.core.selection.expected_cost import GP3_USD_PER_GIB_MONTH, WorkAhead, cost_of, derive_work
 
 START, TAIL = 8 / 60, 0.25
 durations = st.integers(1, 60 * 100).map(lambda minutes: timedelta(minutes=minutes))
@@ -185,6 +185,15 @@ def test_several_nodes_are_all_paid_and_interrupted_a_little_more_often_than_one
 
     assert hazard_of(1) == 1
     assert 1.4 < hazard_of(4) < 1.6 < hazard_of(16) < 2.4
-    assert gang.paid_hours(0) == pytest.approx(work(10).paid_hours(0))
-    assert gang.paid_hours(0.1) == pytest.approx(work(10).paid_hours(0.1 * hazard_of(4)))
+    rate = 0.1 * hazard_of(4)
     assert cost_of(gang)(on_demand(2.0)) == pytest.approx(4 * 2 * (START + 10 + TAIL))
+    assert cost_of(gang)(spot(2.0, 0.1)) == pytest.approx(4 * spot_cost(work(10), 2.0, rate))
+
+
+def test_what_gangs_of_a_size_have_seen_of_a_pool_counts_for_that_size():
+    seen = replace(spot(2.0, 0.1), gang_rates=((2, 0.05), (4, 0.3)))
+    costs = {nodes: cost_of(replace(work(10), nodes=nodes))(seen) for nodes in (1, 2, 4, 8)}
+
+    rates = {1: 0.1, 2: 0.05, 4: 0.3, 8: 0.1 * hazard_of(8)}
+    assert costs == {nodes: pytest.approx(nodes * spot_cost(work(10), 2.0, rate)) for nodes, rate in rates.items()}
+    assert replace(seen, purchase=PurchaseOption.ON_DEMAND, gang_rates=()).interruption_rate_of(4) == 0

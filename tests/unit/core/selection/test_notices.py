@@ -233,9 +233,23 @@ def test_what_the_machine_and_what_the_definition_brings_are_both_noticed():
 
 
 def test_on_demand_loses_no_work():
-    definition = make_definition(estimated_duration=timedelta(hours=90), checkpoint_uri=None)
+    hours = timedelta(hours=90)
+    definition = make_definition(estimated_duration=hours, checkpoint_uri=None, max_runtime=hours)
 
     assert notices_of(definition, make_revision(), make_offering(purchase=PurchaseOption.ON_DEMAND)) == ()
+
+
+def test_work_that_may_outlast_its_run_time_wherever_it_runs_is_noted():
+    definition = make_definition(estimated_duration=timedelta(hours=50), max_runtime=timedelta(hours=48))
+
+    (notice,) = notices_of(definition, make_revision(), make_offering(purchase=PurchaseOption.ON_DEMAND))
+
+    assert notice == (
+        "`max_runtime` may end this job before it is done, after 48h: on g5.xlarge on-demand the work takes up to 50h, "
+        "and nothing that satisfies it is surely faster; raise it"
+    )
+    longer = replace(definition, max_runtime=timedelta(hours=50))
+    assert notices_of(longer, make_revision(), make_offering(purchase=PurchaseOption.ON_DEMAND)) == ()
 
 
 def test_a_disk_that_nobody_can_check_is_said_to_be_so():

@@ -20,7 +20,7 @@ from relaunch.core.selection.expected_cost import LEAST_RISKED, cost_range_of, d
 from relaunch.core.selection.notices import find_notices
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.core.selection.requirements import Requirements, derive_requirements
-from relaunch.core.selection.selection import explain_rows, select
+from relaunch.core.selection.selection import explain_rows, prefer_low_risk, select
 from relaunch.core.selection.speeds import LearnedRate, Speed, SpeedBasis, name_alone, relative_speed, speed_of
 from unit.core.selection.offered import (
     A10G,
@@ -121,7 +121,7 @@ def test_what_nobody_measured_is_chosen_where_even_the_slow_end_of_its_speed_pay
     hardly = replace(CHEAP_T4, price_usd_per_hour=0.04)
 
     assert selected(TEN_HOURS, CHEAP_T4, unknown, SPOT_A10G, peaks=PEAKS).kept == (SPOT_A10G, CHEAP_T4, unknown)
-    assert selected(TEN_HOURS, SPOT_A10G, hardly, peaks=PEAKS).chosen == hardly
+    assert selected(replace(TEN_HOURS, max_runtime=timedelta(9)), SPOT_A10G, hardly, peaks=PEAKS).chosen == hardly
     assert selected(replace(TEN_HOURS, estimated_on=None), SPOT_A10G, CHEAP_T4, peaks=PEAKS).chosen == CHEAP_T4
     assert selected(TEN_HOURS, unknown, peaks=PEAKS).chosen == unknown
 
@@ -189,6 +189,8 @@ def speeds_of(definition: JobDefinition, **rates: LearnedRate) -> dict[str, Spee
 
 
 STEPS = replace(TEN_HOURS, total_steps=36_000)
+LONG = replace(STEPS, max_runtime=timedelta(days=9))
+"""The slow end of what nobody measured is days: it may run for as long."""
 A10G_TO_L4 = (121 / 70, 300 / 600)
 
 
@@ -255,7 +257,7 @@ def test_steps_alone_are_enough_once_a_job_has_shown_how_fast_they_are() -> None
 def test_what_is_likely_cheaper_is_tried_if_little_is_risked() -> None:
     rates = {Accelerators("A10G"): shown(1.0)}
 
-    def chosen(usd_per_hour: float, definition: JobDefinition = STEPS, **more: Mapping[Accelerators, LearnedRate]):
+    def chosen(usd_per_hour: float, definition: JobDefinition = LONG, **more: Mapping[Accelerators, LearnedRate]):
         t4 = replace(CHEAP_T4, price_usd_per_hour=usd_per_hour)
         selection = selected(definition, SPOT_A10G, t4, peaks=PEAKS, **more)
         assert selection.kept[0] == selection.chosen
@@ -277,9 +279,32 @@ def test_a_try_may_risk_more_the_more_jobs_have_run(jobs: int, *, is_tried: bool
     # At the slow end it costs 2.6 times as much as an A10G, in the middle nine tenths.
     t4 = replace(CHEAP_T4, price_usd_per_hour=0.12)
 
-    chosen = selected(STEPS, SPOT_A10G, t4, peaks=PEAKS, rates=rates).chosen
+    chosen = selected(LONG, SPOT_A10G, t4, peaks=PEAKS, rates=rates).chosen
 
     assert chosen == (t4 if is_tried else SPOT_A10G)
+
+
+def test_what_may_outlast_the_run_time_is_taken_where_nothing_else_is_there() -> None:
+    t4 = replace(CHEAP_T4, price_usd_per_hour=0.08)
+
+    # 10 hours on an A10G are up to 83 on a T4, of which 48 are allowed.
+    assert selected(STEPS, SPOT_A10G, t4, peaks=PEAKS).kept == (SPOT_A10G, t4)
+    assert selected(STEPS, SPOT_A10G, t4, peaks=PEAKS).chosen == SPOT_A10G
+    assert selected(LONG, SPOT_A10G, t4, peaks=PEAKS).kept == (t4, SPOT_A10G)
+    assert selected(STEPS, t4, peaks=PEAKS).chosen == t4
+    half = selected(STEPS, SPOT_A10G, t4, peaks=PEAKS, left=0.5)
+    assert half.chosen == t4, "what is left of it ends in time"
+    used_up = selected(STEPS, SPOT_A10G, t4, peaks=PEAKS, left=0.5, ran=timedelta(hours=20))
+    assert used_up.chosen == SPOT_A10G, "but not in what is left of its run time"
+    none_left = selected(STEPS, SPOT_A10G, t4, peaks=PEAKS, left=0.5, ran=timedelta(hours=47))
+    assert none_left.chosen == t4, "where nothing ends in time the cost decides"
+
+
+def test_a_doubted_offering_is_not_preferred_by_one_that_may_outlast_the_run_time() -> None:
+    t4 = replace(CHEAP_T4, price_usd_per_hour=0.08)
+    selection = selected(STEPS, SPOT_A10G, t4, peaks=PEAKS)
+
+    assert prefer_low_risk(selection, {SPOT_A10G.key: 3.0}).kept[0] == SPOT_A10G
 
 
 def test_where_the_slow_end_would_cost_too_much_nothing_is_tried() -> None:

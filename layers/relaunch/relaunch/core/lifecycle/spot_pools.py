@@ -2,7 +2,7 @@
 
 A launch that was refused, a start, an interruption and the end of a run each say whether a pool had capacity at that
 moment. What all jobs saw of a pool is kept in one record (core.offerings.spot_runs), which also says how often its
-outages and its spells end.
+outages and its spells end. Jobs of several nodes have records of their own, for each number of nodes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from types import MappingProxyType
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import Job
 from relaunch.core.machines.refusals import POOL_AVOIDED
-from relaunch.core.market.learning import combined, pool_of, refused
+from relaunch.core.market.learning import combined, gang_pool_of, pool_of, refused
 from relaunch.core.market.situation import Pool
 from relaunch.core.offerings.capacity_memory import is_scope
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, Offering, capacity_factor
@@ -54,13 +54,14 @@ def _is_answer(failure: CapacityFailure) -> bool:
     return failure.offering.zone is not None and not failure.capacity_provider and not is_scope(failure.offering)
 
 
-def find_pools(selection: Selection, known: Sequence[SpotPool], now: datetime) -> tuple[Pool, ...]:
+def find_pools(selection: Selection, known: Sequence[SpotPool], now: datetime, nodes: int = 1) -> tuple[Pool, ...]:
     """Return the spot pools that selection kept, or rejected until a known time; those without any price are left out.
 
-    The name of a pool is that of its offering. An offering without a zone may run in any: it is what is known of all.
+    They are as they are for so many machines at once. The name of a pool is that of its offering. An offering without
+    a zone may run in any: it is what is known of all.
     """
     return tuple(
-        replace(_pool(offering, price, known, now), avoided_for=_avoided_for(avoided_until, now))
+        replace(_pool(offering, price, known, now, nodes), avoided_for=_avoided_for(avoided_until, now))
         for offering, avoided_until in _spot_offerings(selection)
         if (price := offering.expected_usd_per_hour) is not None
     )
@@ -76,9 +77,11 @@ def with_warning(known: Sequence[SpotPool], job: Job) -> tuple[SpotPool, ...]:
         return tuple(known)
     offering = attempt.placement.offering
     ran_on = replace(offering, zone=attempt.zone or offering.zone)
-    before = next((each for each in known if each.offering == ran_on), unknown_pool(ran_on))
+    nodes = job.definition.nodes
+    here = [each for each in known if (each.offering, each.nodes) == (ran_on, nodes)]
+    before = here[0] if here else unknown_pool(ran_on, nodes)
     warned = replace(before, record=refused(before.record, pool_hours(attempt.warned_at)))
-    return (*(each for each in known if each.offering != ran_on), warned)
+    return (*(each for each in known if each not in here), warned)
 
 
 def _spot_offerings(selection: Selection) -> Iterator[tuple[Offering, datetime | None]]:
@@ -90,15 +93,19 @@ def _spot_offerings(selection: Selection) -> Iterator[tuple[Offering, datetime |
             yield each.offering, each.rejection.retry_at
 
 
-def _pool(offering: Offering, price: float, known: Sequence[SpotPool], now: datetime) -> Pool:
+def _pool(offering: Offering, price: float, known: Sequence[SpotPool], now: datetime, nodes: int) -> Pool:
     key = offering.key
+    name = str(key)
+    if nodes > 1:
+        by_size = {each.nodes: each.record for each in known if each.offering == key}
+        return _by_score(gang_pool_of(name, by_size, nodes, price, pool_hours(now)), offering.placement_score)
     in_any_zone = offering.zone is None
     records = [
         each.record
         for each in known
-        if each.offering == key or (in_any_zone and replace(each.offering, zone=None) == key)
+        if each.nodes == 1 and (each.offering == key or (in_any_zone and replace(each.offering, zone=None) == key))
     ]
-    pool = pool_of(combined(str(key), records), price, pool_hours(now)) if records else Pool(str(key), price)
+    pool = pool_of(combined(name, records), price, pool_hours(now)) if records else Pool(name, price)
     return _by_score(pool, offering.placement_score)
 
 

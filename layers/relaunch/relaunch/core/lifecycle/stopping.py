@@ -28,8 +28,7 @@ from relaunch.core.lifecycle.restart_policy import (
 )
 from relaunch.core.lifecycle.verdicts import held_stop, hold, judge, with_notices
 from relaunch.core.offerings.offering import CapacityFailure
-from relaunch.core.offerings.spot_runs import Observed, SpotRun
-from relaunch.core.selection.expected_cost import hazard_of
+from relaunch.core.offerings.spot_runs import Observed, SpotRun, hours_of_one
 from relaunch.core.selection.requirements import required_gpus
 
 # How long all jobs avoid an offering: between the three minutes of Karpenter, which returns to a pool that just failed,
@@ -96,7 +95,9 @@ def count_run(job: Job, what: Observed, at: datetime, hours: float = 0.0) -> tup
         return ()
     ran_on = replace(offering, zone=attempt.zone or offering.zone)
     run_id = f"{job.attempt_key}/{attempt.placement.number}"
-    return (CountRun(SpotRun(ran_on, run_id, what, at, hours, on_own_machine=bool(attempt.placement.machine_id))),)
+    nodes = job.definition.nodes
+    is_own = bool(attempt.placement.machine_id)
+    return (CountRun(SpotRun(ran_on, run_id, what, at, hours, on_own_machine=is_own, nodes=nodes)),)
 
 
 def with_task(job: Job, task_id: str, outcome: str, now: datetime, followers: tuple[str, ...] = ()) -> Job:
@@ -230,8 +231,7 @@ def _ran_seconds(attempt: Attempt, stop: Stop) -> float:
 
 def _count_run(job: Job, stop: Stop) -> tuple[Effect, ...]:
     """Return the effect that counts the end of a run on spot; empty if it neither ran nor was interrupted."""
-    # One machine would have run for so long until as many interruptions.
-    hours = _ran_seconds(job.current_attempt, stop) / 3600 * hazard_of(job.definition.nodes)
+    hours = hours_of_one(_ran_seconds(job.current_attempt, stop) / 3600, job.definition.nodes)
     if is_interruption(stop.kind):
         return count_run(job, Observed.INTERRUPTION, stop.at, hours)
     return count_run(job, Observed.END, stop.at, hours) if hours else ()

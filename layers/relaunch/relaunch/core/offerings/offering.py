@@ -137,6 +137,17 @@ _BAND_OF_TYPE = MappingProxyType(
 )
 
 
+_GANG_EXPONENT = 0.3
+"""How the interruptions of several machines of a pool grow with their number: less than in proportion, as EC2 takes
+many at once. The full gangs of the traces of "Can't Be Late" (NSDI 2024; V100, 2023) ended 1.0 to 2.0 times as often as
+one machine was taken, at 4 and at 16 machines: exponents from 0 to 0.5."""
+
+
+def hazard_of(nodes: int) -> float:
+    """Return how many times as often one of several spot machines in a zone is interrupted as a single one is."""
+    return float(nodes**_GANG_EXPONENT)
+
+
 def estimated_interruptions_per_hour(instance_type: str, band: int | None = None) -> float:
     """Return the expected interruptions per hour of a spot instance; an unknown type has the highest rate.
 
@@ -158,6 +169,8 @@ class Offering:
     Fleet, in `zone`. `disk_gib` is the size of the root volume, None if unknown.
     `interruptions_per_hour` is the expected rate for spot; None means the usual rate of the type, by its
     `interruption_band` in the region if that is known, which is less with a better spot placement score.
+    `gang_rates` are those of several machines at once by their number, as far as such were seen
+    (core.offerings.spot_runs).
     `placement_score` is EC2's, from 1 (very unlikely) to 10 (very likely): without a zone, and for a machine of our
     own, that of the type's family in the region (core.offerings.offering), else that of the spot types in the zone.
     Prices of ECS Managed Instances contain their fee (core.offerings.managed_instances).
@@ -183,6 +196,7 @@ class Offering:
     is_own_machine: bool = False
     reservation: Reservation | None = None
     reserved_until: datetime | None = None
+    gang_rates: tuple[tuple[int, float], ...] = ()
 
     @property
     def key(self) -> "OfferingKey":
@@ -215,6 +229,13 @@ class Offering:
         # The score of a zone is that of all requested types together, which says nothing about a scarce one among them.
         is_of_family = self.zone is None or self.is_own_machine
         return usual * interruption_rate_factor(self.placement_score) if is_of_family else usual
+
+    def interruption_rate_of(self, nodes: int) -> float:
+        """Return how often a job on so many of it is expected to be interrupted per hour, by any of them."""
+        if nodes == 1:
+            return self.interruption_rate
+        seen = dict(self.gang_rates).get(nodes)
+        return self.interruption_rate * hazard_of(nodes) if seen is None else seen
 
     @property
     def saving(self) -> float | None:

@@ -4,9 +4,14 @@ Runs are added up per offering, zone (where it is known) and day (UTC). One that
 rate is the mean of the posterior distribution of a Poisson process with a gamma prior: before anything was seen, the
 usual rate of the type (core.offerings.offering) weighs as much as PRIOR_HOURS of running.
 
+A run on several machines at once (`nodes`) is lost with the first of them. For one machine of its pool it counts as
+one that runs for as much longer as one machine is expected to live (core.offerings.offering), and for runs on as many
+machines as what it was: their rate is the mean of a posterior of its own, before which that of one machine, without
+their own runs, is expected to grow as usual.
+
 A pool is one offering on spot. The facts are those of the capacity memory and of the runs on spot; the record says what
 was seen last, and how often outages and spells ended compared with the usual (core.market.learning). Its times are
-hours since 1970 (UTC).
+hours since 1970 (UTC). What several machines at once saw of a pool is a record of its own for each number of them.
 """
 
 from collections import defaultdict
@@ -17,9 +22,9 @@ from enum import StrEnum
 from functools import partial
 
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.market.learning import PoolRecord, granted, interrupted, left, refused
+from relaunch.core.market.learning import PoolRecord, granted, interrupted, left, refused, taken
 from relaunch.core.offerings.capacity_memory import is_scope
-from relaunch.core.offerings.offering import CapacityFailure, Offering, OfferingKey
+from relaunch.core.offerings.offering import CapacityFailure, Offering, OfferingKey, hazard_of
 from relaunch.core.records import dataclass
 
 HALF_LIFE = timedelta(days=1)
@@ -57,7 +62,8 @@ class SpotRun:
     """One observation of a run on spot: its start, or its end after `hours`.
 
     `run_id` tells runs apart; the zone of `offering` is where it ran. Of a machine of our own
-    (`on_own_machine`) its launch said what EC2 had, and the start of a task on it says no more.
+    (`on_own_machine`) its launch said what EC2 had, and the start of a task on it says no more. It ran on so many
+    `nodes`, and `hours` are then those of one machine (`hours_of_one`), as releases count it that know no more.
     """
 
     offering: OfferingKey
@@ -66,6 +72,12 @@ class SpotRun:
     at: datetime
     hours: float = 0.0
     on_own_machine: bool = False
+    nodes: int = 1
+
+    @property
+    def lasted_hours(self) -> float:
+        """Return for how many hours it ran, on all its nodes together."""
+        return self.hours / hazard_of(self.nodes)
 
     @property
     def interruptions(self) -> float:
@@ -73,11 +85,26 @@ class SpotRun:
         return _INTERRUPTIONS.get(self.what, 0.0)
 
 
+def hours_of_one(hours: float, nodes: int) -> float:
+    """Return for how many hours one machine runs until as many interruptions as so many at once have in some hours."""
+    return hours * hazard_of(nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class GangRuns:
+    """The runs on so many machines at once, added up: their hours, each counted once, and their interruptions."""
+
+    nodes: int
+    hours: float
+    interruptions: float
+
+
 @dataclass(frozen=True, slots=True)
 class SpotRuns:
     """The runs of an offering on one day (UTC), added up, and when the latest was interrupted or started.
 
-    `interrupted_in_a_row` is the number of interruptions since the latest start.
+    `interrupted_in_a_row` is the number of interruptions since the latest start. Those of several machines are among
+    them, as those of one; `gangs` are what they were.
     """
 
     offering: OfferingKey
@@ -87,6 +114,7 @@ class SpotRuns:
     interrupted_at: datetime | None = None
     started_at: datetime | None = None
     interrupted_in_a_row: int = 0
+    gangs: tuple[GangRuns, ...] = ()
 
 
 def first_day(now: datetime) -> date:
@@ -97,21 +125,48 @@ def first_day(now: datetime) -> date:
 def with_observed_rates(
     offerings: Iterable[Offering], observed: Iterable[SpotRuns], now: datetime
 ) -> tuple[Offering, ...]:
-    """Return the offerings, with the observed interruption rate where there were runs.
+    """Return the offerings, with the observed interruption rates where there were runs.
 
     An offering without a zone may run in any: the runs in all zones count for it. One in a zone has those of the zone.
     """
-    seen: dict[OfferingKey, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
+    seen: dict[OfferingKey, _Seen] = defaultdict(_Seen)
     for key, runs in _by_key(observed):
-        weight = _weight(runs.day, now)
-        hours, interruptions = seen[key]
-        seen[key] = (hours + weight * runs.hours, interruptions + weight * runs.interruptions)
+        seen[key].add(runs, _weight(runs.day, now))
     return tuple(
-        replace(each, interruptions_per_hour=_rate(each.interruption_rate, *seen[each.key]))
+        replace(each, interruptions_per_hour=seen[each.key].rate(each), gang_rates=seen[each.key].gang_rates(each))
         if each.purchase is PurchaseOption.SPOT and each.key in seen
         else each
         for each in offerings
     )
+
+
+class _Seen:
+    """The hours and interruptions that were seen of an offering, weighted by age; by number of machines too."""
+
+    def __init__(self) -> None:
+        self._hours = 0.0
+        self._interruptions = 0.0
+        self._gangs: dict[int, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
+
+    def add(self, runs: SpotRuns, weight: float) -> None:
+        self._hours += weight * runs.hours
+        self._interruptions += weight * runs.interruptions
+        for each in runs.gangs:
+            hours, interruptions = self._gangs[each.nodes]
+            self._gangs[each.nodes] = (hours + weight * each.hours, interruptions + weight * each.interruptions)
+
+    def rate(self, offering: Offering) -> float:
+        return _rate(offering.interruption_rate, self._hours, self._interruptions)
+
+    def gang_rates(self, offering: Offering) -> tuple[tuple[int, float], ...]:
+        return tuple((nodes, self._gang_rate(offering, nodes)) for nodes in sorted(self._gangs))
+
+    def _gang_rate(self, offering: Offering, nodes: int) -> float:
+        hours, interruptions = self._gangs[nodes]
+        # What others have seen: their own runs count once.
+        others = max(self._hours - hours_of_one(hours, nodes), 0.0)
+        of_one = _rate(offering.interruption_rate, others, max(self._interruptions - interruptions, 0.0))
+        return _rate(of_one * hazard_of(nodes), hours, interruptions)
 
 
 def find_shortage_risks(observed: Sequence[SpotRuns], now: datetime) -> ShortageRisks:
@@ -159,11 +214,15 @@ PoolChange = Callable[[PoolRecord], PoolRecord]
 
 @dataclass(frozen=True, slots=True)
 class SpotPool:
-    """The record of a pool, as the jobs table has it; `version` is that of its item, 0 if there is none."""
+    """The record of a pool for so many machines at once, as the jobs table has it; `version` is that of its item.
+
+    It is 0 if there is none.
+    """
 
     offering: OfferingKey
     record: PoolRecord
     version: int = 0
+    nodes: int = 1
 
     @property
     def forgotten_at(self) -> datetime:
@@ -171,9 +230,9 @@ class SpotPool:
         return pool_time(self.record.seen_at) + KEPT_FOR
 
 
-def unknown_pool(offering: OfferingKey) -> SpotPool:
-    """Return a pool of which nothing is known."""
-    return SpotPool(offering, PoolRecord(str(offering)))
+def unknown_pool(offering: OfferingKey, nodes: int = 1) -> SpotPool:
+    """Return a pool of which nothing is known for so many machines at once."""
+    return SpotPool(offering, PoolRecord(str(offering)), nodes=nodes)
 
 
 def pool_hours(at: datetime) -> float:
@@ -220,7 +279,10 @@ def change_by_arrival(failure: CapacityFailure, at: datetime) -> PoolChange | No
 
 
 def change_by_run(run: SpotRun) -> PoolChange | None:
-    """Return what a run on spot changes in the record of where it ran; None if it says nothing of its capacity."""
+    """Return what a run on spot changes in the record of where it ran; None if it says nothing of its capacity.
+
+    The record is that of as many machines at once as it ran on.
+    """
     at = pool_hours(run.at)
     match run.what:
         case Observed.START if not run.on_own_machine:
@@ -236,11 +298,17 @@ def change_by_run(run: SpotRun) -> PoolChange | None:
             return None
 
 
+def change_by_gang(run: SpotRun) -> PoolChange | None:
+    """Return what the end of a run on several machines changes in the record of one machine; None if nothing."""
+    is_taken = run.nodes > 1 and run.what is Observed.INTERRUPTION
+    return partial(taken, at=pool_hours(run.at)) if is_taken else None
+
+
 def _after_run(
     run: SpotRun, change: Callable[[PoolRecord, float, float], PoolRecord], record: PoolRecord
 ) -> PoolRecord:
     at = pool_hours(run.at)
-    started_at = at - run.hours
+    started_at = at - run.lasted_hours
     if run.on_own_machine and record.has_capacity is False:
         # Its launch showed capacity, before its task ran: what is refused now is so since then.
         started_at = min(started_at, record.state_since)

@@ -25,6 +25,7 @@ from operator import attrgetter
 from types import MappingProxyType
 
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import GP3_USD_PER_GIB_MONTH, Offering
 from relaunch.core.offerings.peaks import Peaks, peaks_in
 from relaunch.core.records import dataclass
@@ -54,17 +55,6 @@ _DAY_SECONDS = 86_400
 NO_PEAKS: Mapping[str, Peaks] = MappingProxyType({})
 
 
-_GANG_EXPONENT = 0.3
-"""How the interruptions of several machines of a pool grow with their number: less than in proportion, as EC2 takes
-many at once. The full gangs of the traces of "Can't Be Late" (NSDI 2024; V100, 2023) ended 1.0 to 2.0 times as often as
-one machine was taken, at 4 and at 16 machines: exponents from 0 to 0.5."""
-
-
-def hazard_of(nodes: int) -> float:
-    """Return how many times as often one of several spot machines in a zone is interrupted as a single one is."""
-    return float(nodes**_GANG_EXPONENT)
-
-
 @dataclass(frozen=True, slots=True)
 class WorkAhead:
     """The duration of a job without interruptions, whether it has checkpoints, and the size of its disk.
@@ -72,8 +62,9 @@ class WorkAhead:
     `duration` is on the accelerators that `speed_of` compares with, of which the share `left` is still to be done, on
     all `nodes` together: an interruption of one of them interrupts it, and all of them are paid. The
     defaults of `start_overhead`, `idle_tail` and `checkpoint_interval` are the assumptions of this module. `jobs` is
-    by how many jobs of the definition speeds were learned. `slower_in_bf16` are the models on which the speed depends
-    on whether the job computes in FP16 or in BF16, where nobody said it.
+    by how many jobs of the definition speeds were learned. `runtime_left` is for how long its tasks may still run, by
+    its `max_runtime`, None if nothing bounds it. `slower_in_bf16` are the models on which the speed depends on whether
+    the job computes in FP16 or in BF16, where nobody said it.
     """
 
     duration: timedelta
@@ -88,6 +79,7 @@ class WorkAhead:
     left: float = 1.0
     nodes: int = 1
     slower_in_bf16: frozenset[str] = frozenset()
+    runtime_left: timedelta | None = None
 
     @property
     def duration_left(self) -> timedelta:
@@ -103,9 +95,8 @@ class WorkAhead:
     def paid_hours(self, interruptions_per_hour: float, *, has_idle_tail: bool = True) -> float:
         """Return the expected hours of each instance to be paid for until the job has finished; it may be infinite.
 
-        `interruptions_per_hour` is the rate of one instance.
+        `interruptions_per_hour` is the rate of the job, on all its nodes.
         """
-        interruptions_per_hour *= hazard_of(self.nodes)
         work = _hours(self.duration_left)
         start = _hours(self.start_overhead)
         tail = _hours(self.idle_tail) if has_idle_tail else 0.0
@@ -117,6 +108,16 @@ class WorkAhead:
             return math.inf
         per_segment = math.expm1(exponent) * (1 / interruptions_per_hour + start)
         return start + work / segment * per_segment + tail
+
+    def ends_in_time(self, machine: InstanceType) -> bool:
+        """Return whether what is left surely ends within `max_runtime` there: at the slow end of its speed.
+
+        It does not where that is unknown. What starts and interruptions add is not counted.
+        """
+        if self.runtime_left is None:
+            return True
+        speed = self.speed_of(machine)
+        return speed is not None and self.at_speed(speed.slow).duration_left <= self.runtime_left
 
     @property
     def disk_usd_per_hour(self) -> float:
@@ -197,7 +198,7 @@ def cost_of(work: WorkAhead | None, end: Callable[[Speed], float] = _SLOW) -> Co
         speed = speeds[machine.name]
         if price is None or speed is None:
             return None
-        kind = (speed, offering.interruption_rate, offering.is_own_machine)
+        kind = (speed, offering.interruption_rate_of(work.nodes), offering.is_own_machine)
         if kind not in hours:
             hours[kind] = work.at_speed(speed).paid_hours(kind[1], has_idle_tail=not offering.is_own_machine)
         return hours[kind] * (price + disk_usd_per_hour) * work.nodes
@@ -229,6 +230,24 @@ def order_cost_of(work: WorkAhead | None, offerings: Iterable[Offering]) -> Cost
         return most if most is None or most > limit else likely(offering)
 
     return cost
+
+
+def is_late_of(work: WorkAhead | None) -> Callable[[Offering], bool]:
+    """Return a function from an offering to whether the job may not end within its `max_runtime` there.
+
+    It is asked once per instance type.
+    """
+    if work is None:
+        return lambda _offering: False
+    known: dict[str, bool] = {}
+
+    def is_late(offering: Offering) -> bool:
+        machine = offering.instance_type
+        if machine.name not in known:
+            known[machine.name] = not work.ends_in_time(machine)
+        return known[machine.name]
+
+    return is_late
 
 
 def cost_range_of(work: WorkAhead | None) -> RangeOf:

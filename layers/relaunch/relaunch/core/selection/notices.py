@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.definitions.durations import write_duration, write_minutes
 from relaunch.core.offerings.instance_types import ami_rejection
 from relaunch.core.offerings.managed_instances import managed_fee_share
 from relaunch.core.offerings.offering import Offering
@@ -57,6 +58,7 @@ def find_notices(definition: JobDefinition, revision: Revision | None, selection
             _unknown_speed(definition, selection, chosen),
             _unsaid_precision(selection),
             _lost_work(selection, chosen),
+            _too_long(definition, selection, chosen),
             _unbounded_loss(definition, selection),
             _unknown_disk(definition, chosen),
             _no_own_machine(selection),
@@ -243,12 +245,26 @@ def _lost_work(selection: Selection, chosen: Offering) -> str:
         return ""
     speed = work.speed_of(chosen.instance_type)
     duration = work.at_speed(speed.slow if speed else 1.0).duration
-    expected = chosen.interruption_rate * (duration.total_seconds() / 3600)
+    expected = chosen.interruption_rate_of(work.nodes) * (duration.total_seconds() / 3600)
     if expected < _LIKELY_INTERRUPTIONS:
         return ""
     return (
         f"{chosen.key} is expected to be interrupted {expected:.1f} times in the time the work takes, "
         "which starts over each time: give a `checkpoint`"
+    )
+
+
+def _too_long(definition: JobDefinition, selection: Selection, chosen: Offering) -> str:
+    """Say that `max_runtime` may end the work: what ends in time is chosen before, so that nothing kept does."""
+    work = selection.work
+    speed = None if work is None else work.speed_of(chosen.instance_type)
+    if work is None or speed is None or work.ends_in_time(chosen.instance_type):
+        return ""
+    needed = work.at_speed(speed.slow).duration_left
+    return (
+        f"`max_runtime` may end this job before it is done, after {write_duration(definition.max_runtime)}: on "
+        f"{chosen.key} the work takes up to {write_minutes(needed)}, and nothing that satisfies it is surely faster; "
+        "raise it"
     )
 
 

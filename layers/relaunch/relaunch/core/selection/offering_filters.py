@@ -26,6 +26,7 @@ OWN_PRICE_CAP = "the job's max_price_per_hour"
 """How a rejection names the cap of the definition."""
 """The stack's price cap if nobody sets one (MaxPricePerHour in template.yaml): a protection against surprise bills."""
 
+_NONE = timedelta(0)
 # When other jobs release vCPUs is not known.
 _QUOTA_POLL_INTERVAL = timedelta(minutes=5)
 # Nor when an instance of a reservation is free again, or somebody extends it.
@@ -87,7 +88,7 @@ class OfferingCriteria:
     nodes: int = 1
 
 
-def derive_criteria(
+def derive_criteria(  # noqa: PLR0913 - all that a selection depends on
     definition: JobDefinition,
     required: Requirements,
     memory: CapacityMemory,
@@ -95,8 +96,12 @@ def derive_criteria(
     limits: SelectionLimits,
     *,
     left: float = 1.0,
+    ran: timedelta = _NONE,
 ) -> OfferingCriteria:
-    """Return the criteria for all offerings of one selection, for a job of which this share of the work is left."""
+    """Return the criteria for all offerings of one selection, for a job of which this share of the work is left.
+
+    Its tasks have run for so long: what counts for `max_runtime`.
+    """
     work = derive_work(definition, limits.gp3_usd_per_gib_month, required, limits.peaks, limits.rates)
     return OfferingCriteria(
         required=required,
@@ -109,7 +114,7 @@ def derive_criteria(
         memory=memory,
         now=now,
         limits=limits,
-        work=None if work is None else replace(work, left=left),
+        work=None if work is None else replace(work, left=left, runtime_left=definition.max_runtime - ran),
         nodes=definition.nodes,
     )
 

@@ -12,7 +12,7 @@ RankKey = tuple[float, bool, bool, int, int, str, str, str, str, float]
 
 
 OfferingGroup = tuple[Offering, ...]
-"""Offerings of equal instance type, purchase option, interruption rate and kind of provider, the cheapest first.
+"""Offerings of equal instance type, purchase option, interruption rates and kind of provider, the cheapest first.
 
 Within a group the order by expected cost is the order by price.
 """
@@ -37,7 +37,8 @@ class OfferingTable(tuple[Offering, ...]):
         found: dict[tuple[object, ...], list[Offering]] = defaultdict(list)
         for each in self:
             kind = each.is_own_machine, each.is_managed, each.disk_gib
-            found[each.instance_type.name, each.purchase, each.interruption_rate, kind].append(each)
+            rates = each.interruption_rate, each.gang_rates
+            found[each.instance_type.name, each.purchase, rates, kind].append(each)
         return tuple(tuple(sorted(offerings, key=self.rank)) for offerings in found.values())
 
     def rank(self, offering: Offering) -> RankKey:

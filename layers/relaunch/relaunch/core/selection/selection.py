@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TypeVar
 
@@ -14,7 +14,7 @@ from relaunch.core.offerings.reservations import Reservation
 from relaunch.core.offerings.spot_runs import ShortageRisks
 from relaunch.core.records import dataclass
 from relaunch.core.revisions.revision import Revision
-from relaunch.core.selection.expected_cost import WorkAhead, cost_range_of, order_cost_of
+from relaunch.core.selection.expected_cost import WorkAhead, cost_range_of, is_late_of, order_cost_of
 from relaunch.core.selection.instance_type_filters import TYPE_FILTERS
 from relaunch.core.selection.offering_filters import (
     GROUP_FILTERS,
@@ -27,6 +27,7 @@ from relaunch.core.selection.offering_table import OfferingGroup, OfferingTable,
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.requirements import Requirements, derive_requirements
 
+_NONE = timedelta(0)
 FILTER_NAMES = tuple(name for name, _ in (*TYPE_FILTERS, *GROUP_FILTERS, *OFFERING_FILTERS))
 
 
@@ -140,17 +141,20 @@ def select(  # noqa: PLR0913 - all that a selection depends on
     limits: SelectionLimits,
     *,
     left: float = 1.0,
+    ran: timedelta = _NONE,
 ) -> Selection:
     """Apply all filters to the offerings, and order those that are kept by expected cost of the share that is `left`.
 
-    Without an estimated duration the order is by price. An offering of unknown price, or on which the speed of the job
-    is unknown, comes after all others. Among equals, a known price comes before an assumed one, a
-    machine of our own before one of a capacity provider, then the higher placement score, more zones, and the name.
+    Those on which that may outlast `max_runtime`, of which `ran` is used up, come after all that end in time. Without
+    an estimated duration the order is by price. An offering of unknown price, or on which the speed of the job is
+    unknown, comes after all others that end in time, or of the rest. Among equals, a known price comes before an
+    assumed one, a machine of our own before one of a capacity provider, then the higher placement score, more zones,
+    and the name.
     Without a revision, only the definition's requirements are checked. Several selections from one OfferingTable share
     its groups.
     """
     required = derive_requirements(definition, revision)
-    criteria = derive_criteria(definition, required, dict(memory), now, limits, left=left)
+    criteria = derive_criteria(definition, required, dict(memory), now, limits, left=left, ran=ran)
     table = offerings if isinstance(offerings, OfferingTable) else OfferingTable(offerings)
     return _DeferredSelection(_Filtering(required, criteria, table))
 
@@ -195,15 +199,16 @@ class _Filtering:
         """Return the best offering of a group that passes all filters."""
         return next((each for each in group if not _first_rejection(OFFERING_FILTERS, self.criteria, each)), None)
 
-    def _rank_among(self, compared: Iterable[Offering]) -> Callable[[Offering], tuple[float, RankKey]]:
+    def _rank_among(self, compared: Iterable[Offering]) -> Callable[[Offering], tuple[bool, float, RankKey]]:
         costs = order_cost_of(self.work, compared)
+        is_late = is_late_of(self.work)
 
-        def rank(offering: Offering) -> tuple[float, RankKey]:
+        def rank(offering: Offering) -> tuple[bool, float, RankKey]:
             cost = costs(offering)
             key = self.offerings.rank(offering)
             # Without work the order is by price, the first element of `key`; with it, an unknown cost comes last.
             unknown = key[0] if self.work is None else math.inf
-            return (unknown if cost is None else cost, key)
+            return (is_late(offering), unknown if cost is None else cost, key)
 
         return rank
 
@@ -273,11 +278,13 @@ def prefer_low_risk(selection: Selection, risks: ShortageRisks) -> Selection:
         usd = offering.expected_usd_per_hour if selection.work is None else costs(offering)
         return math.inf if usd is None else usd
 
+    is_late = is_late_of(selection.work)
     limit = _COMPARABLE * cost(selection.kept[0])
     # The best one has no known price, or the job is expected never to finish on it: nothing compares with that.
     if math.isinf(limit):
         return selection
-    comparable = [each for each in selection.kept if cost(each) <= limit]
+    of_first = is_late(selection.kept[0])
+    comparable = [each for each in selection.kept if is_late(each) is of_first and cost(each) <= limit]
     first = min(comparable, key=lambda each: risks.get(each.key, 0))
     kept = (first, *(each for each in selection.kept if each is not first))
     return Selection(kept, selection.rejected, selection.filter_counts, selection.work)
@@ -294,8 +301,8 @@ def explain_rows(selection: Selection) -> tuple[Mapping[str, object], ...]:
     finished; None without an estimated duration, a price or a speed, or if it would never finish),
     `least_cost_usd` (the same at the fast end of the speed), `speed` (None if it is unknown or there is no duration; or
     `slow`, `middle`, `fast`, `basis`, `jobs`, `save_seconds`: core.selection.speeds), `interruptions_per_hour`
-    (expected; 0 for on-demand), `placement_score` (EC2's spot placement score, 1 to 10; None: unknown), `verdict`
-    (`kept`, `rejected`), `filter`, `reason`, `is_permanent`.
+    (expected, of all nodes of a job whose work is known; 0 for on-demand), `placement_score` (EC2's spot placement
+    score, 1 to 10; None: unknown), `verdict` (`kept`, `rejected`), `filter`, `reason`, `is_permanent`.
     """
     costs = cost_range_of(selection.work)
     kept = [_row(each, rank, selection.work, costs(each)) for rank, each in enumerate(selection.kept, start=1)]
@@ -329,7 +336,7 @@ def _row(
         "expected_cost_usd": costs[1] if costs and math.isfinite(costs[1]) else None,
         "least_cost_usd": costs[0] if costs and math.isfinite(costs[0]) else None,
         "speed": _speed(work, machine),
-        "interruptions_per_hour": offering.interruption_rate,
+        "interruptions_per_hour": offering.interruption_rate_of(1 if work is None else work.nodes),
         "placement_score": offering.placement_score,
         "verdict": "kept",
         "filter": None,

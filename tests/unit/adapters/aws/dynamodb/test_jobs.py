@@ -76,6 +76,16 @@ class TestCalls:
         assert item["pk"]["S"] == "CAPACITY"
         assert item["sk"]["S"] < "RUNS#"
 
+    def test_what_several_machines_saw_is_beside_what_earlier_versions_read_of_the_capacity(self, table):
+        table.stores.capacity.save_pool(replace(make_spot_pool(), nodes=4))
+        run = SpotRun(make_offering_key(), "a/1/1", Observed.END, NOW, 2.0, nodes=4)
+        table.stores.capacity.count_run(run)
+        pool, runs = sorted(table.client.scan(TableName=table.name)["Items"], key=lambda item: item["sk"]["S"])
+        # They query from this key on, take what is between it and RUNS# for a pool, and all after RUNS$ for a failure.
+        assert pool["sk"]["S"] < "POOL#"
+        assert runs["sk"]["S"].split("#") == ["RUNS", "2026-03-14", "g5.xlarge", "*"]
+        assert (runs["hours"], runs["format"]) == ({"N": "2.0"}, {"N": "1"})
+
     def test_who_needs_the_failures_only_reads_no_runs_and_no_pools(self, table):
         table.stores.capacity.save_pool(make_spot_pool())
         for day in range(3):

@@ -1,6 +1,6 @@
 """The capacity memory, the runs on spot and the records of spot pools in the jobs table."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 
 from relaunch.adapters.aws.dynamodb.table import Item, JobsTable, count_in, epoch, key, number, stamp, text
@@ -9,17 +9,31 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.market.learning import PoolRecord
 from relaunch.core.offerings.capacity_memory import forgotten_at, remember, reopened, sound
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, OfferingKey
-from relaunch.core.offerings.spot_runs import KEPT_FOR, Observed, SpotPool, SpotRun, SpotRuns, first_day, unknown_pool
+from relaunch.core.offerings.spot_runs import (
+    KEPT_FOR,
+    GangRuns,
+    Observed,
+    SpotPool,
+    SpotRun,
+    SpotRuns,
+    first_day,
+    unknown_pool,
+)
 from relaunch.late import made_late
 
 _FAILURE = made_late(lambda: StoredType(CapacityFailure))
 _RECORD = made_late(lambda: StoredType(PoolRecord))
 _PK = "CAPACITY"
 # Sort before the keys of failures, which begin with an instance type in lower case, so that one Query reads all.
-# Records of pools sort before what earlier versions read, which cannot parse them.
+# Records of pools sort before what earlier versions read, which cannot parse them, and those of several machines at
+# once before those of one, for the same reason.
+_GANGS = "GANG#"
 _POOLS = "POOL#"
 _RUNS = "RUNS#"
 _AFTER_RUNS = "RUNS$"
+# Of runs on several machines at once, each with their number at the end.
+_GANG_HOURS = "gang_hours_"
+_GANG_INTERRUPTIONS = "gang_interruptions_"
 # `in_a_row` is the number of interruptions since the latest start.
 _MORE = {
     Observed.START: ("", ", started_at = :at, in_a_row = :zero", {":zero": number(0)}),
@@ -39,7 +53,7 @@ class DynamoDbCapacity:
         return memory
 
     def load_capacity(self, now: datetime) -> tuple[CapacityMemory, Sequence[SpotRuns], Sequence[SpotPool]]:
-        return self._load(_POOLS, now)
+        return self._load(_GANGS, now)
 
     def remember(self, failure: CapacityFailure) -> None:
         stored = self._table.get(_PK, _sk(failure.key))
@@ -77,20 +91,24 @@ class DynamoDbCapacity:
             ":expires": epoch(datetime.combine(day, time(), UTC) + KEPT_FOR + _DAY_AFTER),
         }
         expression = "ADD hours :hours, interruptions :count{added} SET last_run = :run, expires_at = :expires{set}"
+        gang = ""
+        if run.nodes > 1:
+            gang = f", {_GANG_HOURS}{run.nodes} :gang_hours, {_GANG_INTERRUPTIONS}{run.nodes} :count"
+            values[":gang_hours"] = {"N": repr(run.lasted_hours)}
         day_key = key(_PK, f"{_RUNS}{day}#{run.offering.instance_type}#{run.offering.zone or '*'}")
         added, values_set, more = _MORE.get(run.what, ("", "", {}))
         if more:
             values |= {":at": text(stamp(run.at)), **more}
         # A repetition by the SDK finds its own run, or counts it twice if another one was counted in those seconds.
         is_new = "(attribute_not_exists(last_run) OR last_run <> :run)"
-        self._table.update(count_in(day_key, expression.format(added=added, set=values_set), values, is_new))
+        self._table.update(count_in(day_key, expression.format(added=added + gang, set=values_set), values, is_new))
 
-    def load_pool(self, offering: OfferingKey) -> SpotPool:
-        stored = self._table.get(_PK, _pool_sk(offering))
-        return self._spot_pool(stored) if stored else unknown_pool(offering)
+    def load_pool(self, offering: OfferingKey, nodes: int = 1) -> SpotPool:
+        stored = self._table.get(_PK, _pool_sk(offering, nodes))
+        return self._spot_pool(stored) if stored else unknown_pool(offering, nodes)
 
     def save_pool(self, pool: SpotPool) -> bool:
-        item = key(_PK, _pool_sk(pool.offering)) | {
+        item = key(_PK, _pool_sk(pool.offering, pool.nodes)) | {
             "version": number(pool.version + 1),
             "expires_at": epoch(pool.forgotten_at),
             "body": text(_RECORD.dump_json(pool.record).decode()),
@@ -112,7 +130,7 @@ class DynamoDbCapacity:
         for item in items:
             if item["sk"]["S"].startswith(_RUNS):
                 runs.append(_spot_runs(item))
-            elif item["sk"]["S"].startswith(_POOLS):
+            elif item["sk"]["S"].startswith((_POOLS, _GANGS)):
                 pools.append(self._spot_pool(item))
             else:
                 failure = self._table.read(item, _FAILURE)
@@ -124,9 +142,10 @@ class DynamoDbCapacity:
         return memory, days_that_count, [pool for pool in pools if pool.forgotten_at > now]
 
     def _spot_pool(self, item: Item) -> SpotPool:
-        _, instance_type, zone = item["sk"]["S"].split("#")
+        _, instance_type, zone, *nodes = item["sk"]["S"].split("#")
         offering = OfferingKey(instance_type, None if zone == "*" else zone, PurchaseOption.SPOT)
-        return SpotPool(offering, self._table.read(item, _RECORD), int(item["version"]["N"]))
+        number_of = int(nodes[0]) if nodes else 1
+        return SpotPool(offering, self._table.read(item, _RECORD), int(item["version"]["N"]), number_of)
 
 
 def _item(failure: CapacityFailure) -> Item:
@@ -147,11 +166,20 @@ def _spot_runs(item: Item) -> SpotRuns:
         datetime.fromisoformat(item[name]["S"]) if name in item else None for name in ("interrupted_at", "started_at")
     )
     in_a_row = int(item["in_a_row"]["N"]) if "in_a_row" in item else 0
-    return SpotRuns(offering, date.fromisoformat(day), hours, interruptions, interrupted_at, started_at, in_a_row)
+    times = interrupted_at, started_at, in_a_row
+    return SpotRuns(offering, date.fromisoformat(day), hours, interruptions, *times, gangs=tuple(_gang_runs(item)))
 
 
-def _pool_sk(offering: OfferingKey) -> str:
-    return f"{_POOLS}{offering.instance_type}#{offering.zone or '*'}"
+def _gang_runs(item: Item) -> Iterator[GangRuns]:
+    sizes = (int(name.removeprefix(_GANG_HOURS)) for name in item if name.startswith(_GANG_HOURS))
+    for nodes in sorted(sizes):
+        hours, interruptions = (float(item[f"{name}{nodes}"]["N"]) for name in (_GANG_HOURS, _GANG_INTERRUPTIONS))
+        yield GangRuns(nodes, hours, interruptions)
+
+
+def _pool_sk(offering: OfferingKey, nodes: int) -> str:
+    place = f"{offering.instance_type}#{offering.zone or '*'}"
+    return f"{_POOLS}{place}" if nodes == 1 else f"{_GANGS}{place}#{nodes}"
 
 
 def _sk(offering: OfferingKey) -> str:

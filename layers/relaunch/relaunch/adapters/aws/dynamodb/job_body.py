@@ -9,6 +9,7 @@ from typing import Any
 from relaunch.adapters.aws.dynamodb.later_fields import left_out
 from relaunch.adapters.stored_type import StoredType
 from relaunch.core.jobs.charges import Charges
+from relaunch.core.jobs.effects import CountRun
 from relaunch.core.jobs.groups import GroupPlace
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import Reserved
@@ -127,6 +128,11 @@ def write_job_body(job: Job) -> str:
         unused["follower_ids"] = True
     if not job.progress.accelerators:
         unused["accelerators"] = True
+    unused["pending"] = {
+        at: {"run": {"nodes"}}
+        for at, each in enumerate(job.pending)
+        if isinstance(each, CountRun) and each.run.nodes == 1
+    }
     unused["unsent_events"] = {at: {"noted"} for at, each in enumerate(job.outbox.unsent) if each.noted is None}
     return _BODY.dump_json(stored, exclude={"definition": left_out(job.definition), **unused}).decode()
 
