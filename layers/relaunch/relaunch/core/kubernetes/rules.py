@@ -19,6 +19,7 @@ from relaunch.core.kubernetes.acs import class_of
 from relaunch.core.kubernetes.any_cluster import ask_plain_gpus, find_whole_gpu_problems
 from relaunch.core.kubernetes.node_fit import GpuNode, NodeFit, predict_fit
 from relaunch.core.kubernetes.node_labels import NodeLabels
+from relaunch.core.kubernetes.pod_gangs import find_gang_problems, find_group_notices
 from relaunch.core.kubernetes.pod_gpus import PodGpus
 from relaunch.core.kubernetes.problem import GPU, Problem, of_gpu, of_workload
 from relaunch.core.offerings.instance_types import NVIDIA, InstanceType
@@ -65,13 +66,17 @@ def find_problems(definition: JobDefinition) -> tuple[Problem, ...]:
         return (Problem(("kubernetes",), f"`kubernetes` is missing: {definition.target} needs its image at least"),)
     if gpu is None:
         return (Problem(("accelerator",), f"{definition.target} has NVIDIA GPUs only: give `gpu`"),)
-    return (
+    found = (
         *(Problem(GPU, text) for text in check_requirement(gpu)),
         *find_gpu_problems(gpu, workload),
         *_purchase_problems(definition),
         *_unknown_wishes(definition, gpu, workload),
         *_name_problems(definition, workload),
     )
+    if found or definition.nodes == 1:
+        return found
+    asked = ask_gpus(definition.target, gpu, workload, PurchaseOption.ON_DEMAND)
+    return find_gang_problems(workload, asked.resources)
 
 
 def _rules_of(target: Target) -> Callable[[GpuRequirement, KubernetesWorkload], tuple[Problem, ...]] | None:
@@ -181,7 +186,10 @@ def find_kubernetes_notices(definition: JobDefinition) -> tuple[str, ...]:
     gpu = definition.accelerator.gpu
     if workload is None or gpu is None:
         return ()
-    notices = list(ask_gpus(definition.target, gpu, workload, PurchaseOption.ON_DEMAND).notices)
+    notices = [
+        *ask_gpus(definition.target, gpu, workload, PurchaseOption.ON_DEMAND).notices,
+        *find_group_notices(definition.target, workload, definition.nodes),
+    ]
     ignored = {
         "accelerator.instance_types": definition.accelerator.instance_types,
         "disk": definition.disk_gib,
