@@ -43,8 +43,10 @@ def read_ends(job: Job, nodes: int, ended: Iterable[Event], killed: Iterable[Eve
     """Return what events tell of the ranks of a Job; `ended` are those of the ends of Jobs, `killed` of kubelets."""
     names = {f"{job.metadata.name}-{rank}": rank for rank in range(nodes)}
     killed_at: dict[int, datetime] = {}
-    for each in sorted((each for each in killed if each.at is not None), key=lambda each: str(each.at)):
+    for each in killed:
         rank = names.get(owner_of_pod(each.involved_object.name))
-        if rank is not None and each.at is not None:
-            killed_at.setdefault(rank, each.at)
+        # One that is recorded again, as the Job deletes what was deleted, is counted.
+        at = each.first_timestamp or each.at
+        if rank is not None and at is not None:
+            killed_at[rank] = min(killed_at.get(rank, at), at)
     return RankEnds(any(each.involved_object.uid == job.metadata.uid for each in ended), killed_at)

@@ -231,13 +231,14 @@ def _waiting(seen: TaskObservation, known: Mapping[int, TaskObservation]) -> Tas
 
     rank = min(known, key=order)
     behind = known[rank]
-    has_nodes = all(each.node is not None for each in known.values())
+    placed = [each.node is not None for each in known.values()]
     is_named = bool(behind.waiting_for) and not behind.is_suspended
     return replace(
         seen,
         report=behind.report,
         waiting_for=f"rank {rank}: {behind.waiting_for}" if is_named else behind.waiting_for,
-        node=seen.node if has_nodes else None,
+        node=seen.node if all(placed) else None,
+        is_partial=any(placed) and not all(placed),
         # By then none has a pod.
         is_suspended=all(each.is_suspended for each in known.values()),
     )
