@@ -11,12 +11,11 @@ from fakes.builders import make_launch_request
 from relaunch.adapters.kubernetes.api.client import KubernetesClient
 from relaunch.adapters.kubernetes.api.errors import AlreadyExistsError
 from relaunch.adapters.kubernetes.api.models import ServerVersion
-from relaunch.adapters.kubernetes.gang_manifest import headless_service
+from relaunch.adapters.kubernetes.gang_manifest import KNOWS_GANGS, headless_service
 from relaunch.adapters.kubernetes.target import kubernetes_target
 from relaunch.core.definitions.accelerator import GpuRequirement
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
-from relaunch.core.kubernetes.pod_gangs import KNOWS_GANGS
 from relaunch.core.launches.launch import LaunchRefused, TaskPlaced
 
 pytestmark = pytest.mark.kubernetes
@@ -72,15 +71,15 @@ def test_a_service_is_tried_and_made_and_goes_with_its_job(namespace: Namespace)
     with namespace.client() as client:
         made = client.create_job(make_job())
         job = {"metadata": {"name": "cuda-sample", "labels": {}}}
-        client.create_service(headless_service(job), is_dry=True)
+        client.create_headless_service(headless_service(job), is_dry=True)
         assert names(namespace, "services") == []
 
-        client.create_service(headless_service(job, made.metadata.uid))
+        client.create_headless_service(headless_service(job, made.metadata.uid))
         with pytest.raises(AlreadyExistsError):
-            client.create_service(headless_service(job), is_dry=True)
-        found = client.get_service(SERVICE)
+            client.create_headless_service(headless_service(job), is_dry=True)
+        found = client.get_headless_service(SERVICE)
         assert found is not None
         assert [each.uid for each in found.metadata.owner_references] == [made.metadata.uid]
         client.delete_job("cuda-sample")
-        wait_for("end of the Service", lambda: client.get_service(SERVICE) is None)
-        client.delete_service(SERVICE)
+        wait_for("end of the Service", lambda: client.get_headless_service(SERVICE) is None)
+        client.delete_headless_service(SERVICE)

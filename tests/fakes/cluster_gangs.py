@@ -101,7 +101,7 @@ class ClusterGang(Story):
         return job_id
 
     def save(self, job_id: str, *codes: int) -> None:
-        """Let the ranks that were told to stop exit with these codes, or with 0."""
+        """Let the ranks that are to stop exit with these codes, or with 0."""
         for number, rank in enumerate(sorted(self.pods(job_id))):
             self.exit(job_id, rank, codes[number] if number < len(codes) else 0)
 

@@ -71,7 +71,7 @@ def test_a_pod_that_is_evicted_interrupts_all(minor):
         job = story.job(job_id)
         assert job.state is JobState.STOPPING
         assert job.current_attempt.intent.kind is IntentKind.INTERRUPTION
-        # All were told to stop, and save.
+        # All are to stop, and save.
         assert all("deletionTimestamp" in each["metadata"] for each in story.pods(job_id).values())
         story.save(job_id)
         story.look()

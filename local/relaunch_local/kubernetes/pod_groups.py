@@ -24,7 +24,7 @@ def group_of(pod: Mapping[str, object]) -> tuple[str, str] | None:
 
 
 def find_held_back(waiting: Iterable[Document], pods: Sequence[Document], place: Place) -> dict[str, str]:
-    """Return the pods that wait for the rest of their group, by UID, each with what the scheduler says of it."""
+    """Return the pods that wait for the rest of their group, by UID, each with the words of the scheduler."""
     groups: dict[tuple[str, str], list[Document]] = {}
     for pod in waiting:
         if (group := group_of(pod)) is not None:

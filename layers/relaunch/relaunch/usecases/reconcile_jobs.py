@@ -135,7 +135,7 @@ def _time_passed(job: Job, seen: _Seen, deps: ReconcileDependencies) -> TimePass
     is_held = job.attempt is not None and job.attempt.held is not None
     host = look_at_host(job, deps) if is_held else None
     described = seen.get(_task_id(job) or "")
-    is_partial = described is not None and described.is_partial
+    is_partial = described is not None and bool(described.held_nodes)
     return TimePassed(is_described=described is not None, host=host, is_partial=is_partial)
 
 

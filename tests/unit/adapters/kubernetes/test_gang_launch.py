@@ -18,7 +18,7 @@ from relaunch.core.definitions.accelerator import GpuRequirement
 from relaunch.core.definitions.kubernetes_workload import SecretKey
 from relaunch.core.definitions.targets import WITH_PODS, Target
 from relaunch.core.jobs.attempt import AttemptKey
-from relaunch.core.kubernetes.pod_gangs import GROUP_NAME, GROUP_SIZE
+from relaunch.core.kubernetes.ack import GROUP_NAME, GROUP_SIZE
 from relaunch.core.launches.launch import LaunchConflict, LaunchRefused, LaunchUncertain, TaskPlaced
 from relaunch.ports import PermanentError, TransientError
 from relaunch_local.kubernetes.errors import ApiError
@@ -197,14 +197,14 @@ def test_a_service_that_is_refused_after_the_job_was_made_lets_that_be_stopped(c
 
 def test_a_service_that_cannot_be_read_is_asked_for_again(cluster):
     cluster.target.launch(REQUEST)
-    client = Doctored(cluster.client, get_service=raising(TransientError("no answer")))
+    client = Doctored(cluster.client, get_headless_service=raising(TransientError("no answer")))
 
     assert isinstance(kubernetes_target(client, Target.ACK, STACK).launch(REQUEST), LaunchUncertain)
 
 
 def test_a_service_that_is_gone_by_then_is_made_next_time(cluster):
     cluster.target.launch(REQUEST)
-    client = Doctored(cluster.client, get_service=lambda _name: None)
+    client = Doctored(cluster.client, get_headless_service=lambda _name: None)
 
     assert isinstance(kubernetes_target(client, Target.ACK, STACK).launch(REQUEST), LaunchUncertain)
 

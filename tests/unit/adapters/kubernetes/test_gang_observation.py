@@ -1,4 +1,4 @@
-"""What the pods of a job of several nodes say of its task, by statuses as servers and kubelets write them."""
+"""The task of a job of several nodes by the statuses of its pods, as servers and kubelets write them."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -59,7 +59,7 @@ def test_it_is_one_task_of_one_rank_for_whoever_asks():
     seen = see(job(), *ALL)
 
     assert (seen.task_id, seen.phase, seen.rank_count, seen.live_ranks) == (TASK_NAME, TaskPhase.RUNNING, 1, ())
-    assert (str(seen.owner), seen.node, seen.is_partial) == ("resnet-1f2e3d4c/1", "n", False)
+    assert (str(seen.owner), seen.node, seen.held_nodes) == ("resnet-1f2e3d4c/1", "n", ())
 
 
 def test_how_many_pods_there_are_is_in_the_labels_of_job_and_pods():
@@ -144,7 +144,7 @@ def test_what_is_deleted_before_the_job_is_known_to_have_failed_followed_the_fir
 def test_the_rank_that_is_furthest_behind_says_why_the_task_waits():
     seen = see(job(), pod(0), pod(1, "Pending", waiting("ContainerCreating")), pod(2, "Pending", None, node=""))
 
-    assert (seen.phase, seen.node, seen.is_partial) == (TaskPhase.PENDING, None, True)
+    assert (seen.phase, seen.node, seen.held_nodes) == (TaskPhase.PENDING, None, ("n",))
     pulls = see(job(), pod(0), pod(1, "Pending", waiting("ImagePullBackOff", "not found")), pod(2))
     assert (pulls.phase, pulls.node) == (TaskPhase.STARTING, "n")
     assert pulls.waiting_for == "rank 1: ImagePullBackOff: not found"
@@ -154,7 +154,7 @@ def test_one_rank_without_stock_is_the_whole_task_without_it():
     seen = see(job(), pod(0), pod(1), pod(2, "Pending", None, conditions=[NO_CAPACITY]))
 
     assert seen.report.causes == {ReportedCause.NO_CAPACITY}
-    assert (seen.node, seen.is_partial) == (None, True)
+    assert (seen.node, seen.held_nodes) == (None, ("n",))
 
 
 def test_a_pod_that_is_refused_is_the_refusal_of_all():

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 from relaunch.adapters.kubernetes.api.client import KubernetesClient
 from relaunch.adapters.kubernetes.api.errors import ForbiddenError
 from relaunch.adapters.kubernetes.api.models import ServerVersion
+from relaunch.adapters.kubernetes.gang_manifest import KNOWS_GANGS
 from relaunch.adapters.kubernetes.inspection import SYSTEM_NAMESPACE, ClusterInspection
 from relaunch.core.checks import Check, is_ok, problem, unknown
 from relaunch.core.definitions.kubernetes_workload import PodSecurity
 from relaunch.core.kubernetes import ack_checks
-from relaunch.core.kubernetes.pod_gangs import KNOWS_GANGS
 from relaunch.core.kubernetes.role_rules import NEEDED_OF_GANGS, NEEDED_OF_NODES, NODES_ROLE, ROLE, missing_verbs
 from relaunch.core.records import dataclass
 

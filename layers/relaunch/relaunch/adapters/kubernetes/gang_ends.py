@@ -19,7 +19,7 @@ from relaunch.core.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RankEnds:
-    """What events tell of the ends of ranks.
+    """What events say about the ends of ranks.
 
     `is_told`: none is forgotten, so that one that is not there was not recorded. `killed_at` is when a kubelet began to
     end the pod of a rank.
@@ -40,7 +40,7 @@ def reason_of_end(job: Job) -> str:
 
 
 def read_ends(job: Job, nodes: int, ended: Iterable[Event], killed: Iterable[Event]) -> RankEnds:
-    """Return what events tell of the ranks of a Job; `ended` are those of the ends of Jobs, `killed` of kubelets."""
+    """Return what events say about the ranks of a Job; `ended` are those of ends of Jobs, `killed` of kubelets."""
     names = {f"{job.metadata.name}-{rank}": rank for rank in range(nodes)}
     killed_at: dict[int, datetime] = {}
     for each in killed:

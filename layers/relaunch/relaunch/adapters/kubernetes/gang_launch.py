@@ -10,10 +10,9 @@ from typing import Any, Protocol
 
 from relaunch.adapters.kubernetes.api.errors import AlreadyExistsError
 from relaunch.adapters.kubernetes.api.models import Job, RawObject, ServerVersion
-from relaunch.adapters.kubernetes.gang_manifest import has_ranks, headless_service, service_name
+from relaunch.adapters.kubernetes.gang_manifest import KNOWS_GANGS, has_ranks, headless_service, service_name
 from relaunch.adapters.kubernetes.labels import TASK
 from relaunch.adapters.kubernetes.launches import outcome_of_error
-from relaunch.core.kubernetes.pod_gangs import KNOWS_GANGS
 from relaunch.core.launches.launch import LaunchOutcome, LaunchRefused, LaunchUncertain, TaskPlaced
 from relaunch.ports import PermanentError, PortError
 
@@ -25,11 +24,11 @@ class GangCluster(Protocol):
 
     def delete_job(self, name: str) -> None: ...
 
-    def create_service(self, manifest: Mapping[str, Any], *, is_dry: bool = False) -> None: ...
+    def create_headless_service(self, manifest: Mapping[str, Any], *, is_dry: bool = False) -> None: ...
 
-    def get_service(self, name: str) -> RawObject | None: ...
+    def get_headless_service(self, name: str) -> RawObject | None: ...
 
-    def delete_service(self, name: str) -> None: ...
+    def delete_headless_service(self, name: str) -> None: ...
 
 
 def check_cluster(cluster: GangCluster, manifest: Mapping[str, Any]) -> None:
@@ -43,7 +42,7 @@ def check_cluster(cluster: GangCluster, manifest: Mapping[str, Any]) -> None:
     if version.minor < KNOWS_GANGS:
         raise PermanentError(f"{_needs()}: the cluster has {version.git_version}")
     try:
-        cluster.create_service(headless_service(manifest), is_dry=True)
+        cluster.create_headless_service(headless_service(manifest), is_dry=True)
     except AlreadyExistsError:
         # Of an earlier send.
         return
@@ -58,7 +57,7 @@ def finish_launch(cluster: GangCluster, manifest: Mapping[str, Any], job: Job) -
     if not has_ranks(job):
         return _delete(cluster, name)
     try:
-        cluster.create_service(headless_service(manifest, job.metadata.uid))
+        cluster.create_headless_service(headless_service(manifest, job.metadata.uid))
     except AlreadyExistsError:
         return _outcome_of_existing(cluster, job)
     except PortError as error:
@@ -81,12 +80,12 @@ def _outcome_of_existing(cluster: GangCluster, job: Job) -> LaunchOutcome:
     name = job.metadata.name
     service = service_name(name)
     try:
-        found = cluster.get_service(service)
+        found = cluster.get_headless_service(service)
         if found is not None and found.metadata.labels.get(TASK) != name:
             return LaunchRefused(f"there is a Service {service} that is not of Relaunch", placed=(name,))
         if found is not None and any(each.uid == job.metadata.uid for each in found.metadata.owner_references):
             return TaskPlaced(name)
-        cluster.delete_service(service)
+        cluster.delete_headless_service(service)
     except PortError as error:
         return _with_job(outcome_of_error(error), name)
     return LaunchUncertain(f"the Service {service} was that of an earlier Job of this name")

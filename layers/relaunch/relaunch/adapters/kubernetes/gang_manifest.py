@@ -1,4 +1,4 @@
-"""What the Job of a job of several nodes has beside that of one, and the Service by which its pods find each other.
+"""What the Job of a job of several nodes has beside that of one, and the Service for its pods to meet.
 
 The index of a pod is its rank: the Job controller writes it as an annotation, gives the pod the host name
 `<job>-<index>`, and replaces no pod of a Job that fails with the first one. The Service is headless, and DNS has an
@@ -11,10 +11,15 @@ from typing import Any
 
 from relaunch.adapters.kubernetes.api.models import Job
 from relaunch.adapters.kubernetes.labels import TASK
+from relaunch.core.definitions.targets import Target
+from relaunch.core.kubernetes.ack import GROUP_NAME, GROUP_SIZE
 from relaunch.core.launches.launch import LaunchRequest
 from relaunch.core.launches.launch_plan import own_of_rank
 
 INDEXED = "Indexed"
+KNOWS_GANGS = 24
+"""The minor version of the first servers whose Indexed Jobs are stable; 1.22 and 1.23 have them as beta, and older ones
+drop the field and start pods without a rank."""
 INDEX = "batch.kubernetes.io/job-completion-index"
 """The annotation of pods with the index."""
 
@@ -26,6 +31,16 @@ def job_fields(nodes: int) -> dict[str, Any]:
     """Return how many pods a Job makes, and that each has an index if they are several."""
     counts = {"parallelism": nodes, "completions": nodes}
     return counts if nodes == 1 else {**counts, "completionMode": INDEXED}
+
+
+def group_labels(target: Target, job: str, nodes: int) -> Mapping[str, str]:
+    """Return the labels that let the scheduler of a target place all pods of a Job together; none for one pod.
+
+    Each placement is a group of its own.
+    """
+    if nodes == 1 or not target.capabilities.has_pod_groups:
+        return {}
+    return {GROUP_NAME: job, GROUP_SIZE: str(nodes)}
 
 
 def service_name(job: str) -> str:

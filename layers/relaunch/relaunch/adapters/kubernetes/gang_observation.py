@@ -1,4 +1,4 @@
-"""What a Job and the pods of a job of several nodes say of its task: the ranks, seen as one.
+"""The task of a job of several nodes, by its Job and its pods: the ranks, seen as one.
 
 Each rank is observed as the pod of any task is. What differs is why a pod is deleted: mostly because the Job failed
 with another one. So a pod that ended by itself says how; one that was deleted, or is gone, was taken away if that began
@@ -39,7 +39,7 @@ _NAMED = re.compile(r"\b[Pp]od [^\s/]+/(?P<pod>\S+)")
 
 @dataclass(frozen=True, slots=True)
 class GangSigns:
-    """What is known of a task beside its Job and its pods; see `observe_task`."""
+    """What there is about a task beside its Job and its pods; see `observe_task`."""
 
     warned_at: datetime | None = None
     refusal: StopReport | None = None
@@ -231,14 +231,15 @@ def _waiting(seen: TaskObservation, known: Mapping[int, TaskObservation]) -> Tas
 
     rank = min(known, key=order)
     behind = known[rank]
-    placed = [each.node is not None for each in known.values()]
+    nodes = [each.node for each in known.values() if each.node is not None]
+    has_all = len(nodes) == len(known)
     is_named = bool(behind.waiting_for) and not behind.is_suspended
     return replace(
         seen,
         report=behind.report,
         waiting_for=f"rank {rank}: {behind.waiting_for}" if is_named else behind.waiting_for,
-        node=seen.node if all(placed) else None,
-        is_partial=any(placed) and not all(placed),
+        node=seen.node if has_all else None,
+        held_nodes=() if has_all else tuple(dict.fromkeys(nodes)),
         # By then none has a pod.
         is_suspended=all(each.is_suspended for each in known.values()),
     )

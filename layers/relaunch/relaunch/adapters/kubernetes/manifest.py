@@ -6,7 +6,7 @@ Sources: the Kubernetes API Reference (batch/v1, v1), and those of core.kubernet
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from relaunch.adapters.kubernetes.gang_manifest import job_fields, rank_variables, service_name
+from relaunch.adapters.kubernetes.gang_manifest import group_labels, job_fields, rank_variables, service_name
 from relaunch.adapters.kubernetes.labels import owner_annotation, task_labels, task_name
 from relaunch.adapters.kubernetes.pod_parts import (
     cpu_quantity,
@@ -23,8 +23,7 @@ from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.kubernetes.acs import ask_storage
 from relaunch.core.kubernetes.node_labels import NodeLabels
-from relaunch.core.kubernetes.pod_fragment import find_fragment_problems
-from relaunch.core.kubernetes.pod_gangs import find_gang_fragment_problems, group_labels
+from relaunch.core.kubernetes.pod_fragment import find_fragment_problems, find_gang_fragment_problems
 from relaunch.core.kubernetes.pod_gpus import PodGpus
 from relaunch.core.kubernetes.rules import MAIN_CONTAINER, QUEUE_LABEL, ask_gpus, purchase_options
 from relaunch.core.launches.launch import LaunchRequest

@@ -77,7 +77,7 @@ def observe_task(
 
 @dataclass(frozen=True, slots=True)
 class TaskSigns:
-    """What events tell of a task; see `observe_task`."""
+    """What events say about a task; see `observe_task`."""
 
     warned_at: datetime | None = None
     refusal: StopReport | None = None
@@ -87,7 +87,9 @@ class TaskSigns:
 
 def observe_with_pod(job: Job | None, pods: Sequence[Pod], pod: Pod | None, signs: TaskSigns) -> TaskObservation:
     """Return the state of a task as `observe_task` does, by the one of its pods that counts, None if it has none."""
-    warned_at, refusal, has_finished = signs.warned_at, signs.refusal, signs.has_finished
+    warned_at = signs.warned_at
+    refusal = signs.refusal
+    has_finished = signs.has_finished
     phase = phase_of(job, pods, pod)
     metadata = _metadata(job, pod)
     statuses = pod.status.container_statuses if pod else ()

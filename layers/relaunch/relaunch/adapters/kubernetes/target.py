@@ -248,7 +248,8 @@ class KubernetesTarget:
         queues = self._find_queue_words(without_pod)
         observed: list[TaskObservation] = []
         for name in dict.fromkeys((*known, *pods_of)):
-            job, own = known.get(name), pods_of.get(name, [])
+            job = known.get(name)
+            own = pods_of.get(name, [])
             warning = warned.get(name)
             warned_at = warning.at if warning is not None else None
             if nodes_of(job, own) > 1:
@@ -279,7 +280,7 @@ class KubernetesTarget:
             return frozenset()
 
     def _find_ends(self, jobs: Iterable[Job]) -> Mapping[str, RankEnds]:
-        """Return what events tell of pods that are gone, of Jobs of several nodes that finished by themselves.
+        """Return what events say about pods that are gone, for Jobs of several nodes that finished by themselves.
 
         Raises:
             TransientError: events cannot be read now: the Job, which is kept, is looked at again soon.

@@ -169,7 +169,7 @@ class JobDefinition:
     `notices` are receivers that are sent notices of its jobs, besides those that get notices of all definitions.
     Without `concurrency` its jobs run side by side. `links` are templates of URLs by name (core.definitions.links).
     With `nodes` above 1 a job runs as many tasks at once, each with a machine of our own for itself, or on a cluster as
-    many pods; `accelerator`, what `kubernetes` says of its pod, and `max_price_usd_per_hour` are those of one of them.
+    many pods; `accelerator`, the pod of `kubernetes`, and `max_price_usd_per_hour` are those of one of them.
     """
 
     name: str

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, TaintEffect, Toleration
 from relaunch.core.kubernetes import ack, acs
-from relaunch.core.kubernetes.pod_fragment import find_fragment_problems
-from relaunch.core.kubernetes.pod_gangs import find_gang_fragment_problems
+from relaunch.core.kubernetes.pod_fragment import find_fragment_problems, find_gang_fragment_problems
 from relaunch.core.kubernetes.problem import Problem, of_workload
 from relaunch.core.kubernetes.rules import MAIN_CONTAINER
 

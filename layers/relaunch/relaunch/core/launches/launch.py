@@ -294,7 +294,7 @@ class TaskObservation:
     of the target holds it back, before or after its start.
 
     Of a job of several nodes `rank_count` tasks are seen as one (core.lifecycle.gangs), of which `live_ranks` have not
-    stopped. `is_partial`: some of its pods hold a node, and others find none.
+    stopped. `held_nodes` are those that some of its pods have while others find none.
     """
 
     task_id: str
@@ -319,7 +319,7 @@ class TaskObservation:
     may_have_run: bool = False
     cluster: str = ""
     is_suspended: bool = False
-    is_partial: bool = False
+    held_nodes: tuple[str, ...] = ()
     rank_count: int = 1
     live_ranks: tuple[int, ...] = ()
 

@@ -114,7 +114,7 @@ def _stopping(job: Job, seen: TaskObservation, now: datetime) -> Decision:
     is_known = job.state is JobState.STOPPING
     detail = seen.status if is_known else seen.report.text or seen.status
     if job.current_attempt.intent is None and is_gang(job):
-        # A cluster tells of a pod that is taken away with its end; of machines EC2 tells.
+        # A cluster announces with the end of a pod that it is taken away, and EC2 before.
         kind = IntentKind.RANK_ENDED if seen.warned_at is None else IntentKind.INTERRUPTION
         return stop_with_intent(job, StopIntent(kind, now, detail), now, event="rank ended")
     return move(job, JobState.STOPPING, now, event="task stopping", detail=detail, wake_at=now + STOP_TIMEOUT)

@@ -155,9 +155,10 @@ def container_problem(definition: JobDefinition, revision: Revision) -> str | No
 
 def _nodes_problem(definition: JobDefinition, revision: Revision) -> str:
     """Return why the ranks of a job could not find each other: in other modes rank 0 has no address of its machine."""
+    if definition.nodes == 1 or revision.network_mode == "host":
+        return ""
     # Pods have an address of their own.
-    has_addresses = definition.target.capabilities.runs_pods or revision.network_mode == "host"
-    if definition.nodes == 1 or has_addresses:
+    if definition.target.capabilities.runs_pods:
         return ""
     return (
         f"{revision.family}:{revision.revision}: the {definition.nodes} nodes of a job meet at the address of a "

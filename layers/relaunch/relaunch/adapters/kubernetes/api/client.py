@@ -125,7 +125,7 @@ class KubernetesClient:
         except NotFoundError:
             return
 
-    def create_service(self, manifest: Mapping[str, Any], *, is_dry: bool = False) -> None:
+    def create_headless_service(self, manifest: Mapping[str, Any], *, is_dry: bool = False) -> None:
         """Create a Service; with `is_dry` the server only says whether it would (API concepts, "Dry-run").
 
         Raises:
@@ -134,14 +134,14 @@ class KubernetesClient:
         doing = f"creating Service {manifest['metadata']['name']}"
         self._json("POST", self._services(), doing, json=dict(manifest), params={"dryRun": "All"} if is_dry else {})
 
-    def get_service(self, name: str) -> RawObject | None:
+    def get_headless_service(self, name: str) -> RawObject | None:
         """Return a Service, None if there is none of this name."""
         try:
             return self._object(RawObject, "GET", self._services(name), f"reading Service {name}")
         except NotFoundError:
             return None
 
-    def delete_service(self, name: str) -> None:
+    def delete_headless_service(self, name: str) -> None:
         """Delete a Service; no error if there is none."""
         try:
             self._json("DELETE", self._services(name), f"deleting Service {name}")

@@ -10,7 +10,7 @@ from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuReq
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.kubernetes_workload import ComputeClass, KubernetesWorkload
 from relaunch.core.definitions.targets import WITH_PODS, Target
-from relaunch.core.kubernetes.pod_gangs import GROUP_NAME, GROUP_SIZE, group_labels
+from relaunch.core.kubernetes.ack import GROUP_NAME, GROUP_SIZE
 from relaunch.core.kubernetes.pod_keys import find_pod_problems
 from relaunch.core.kubernetes.rules import find_kubernetes_notices, find_problems
 
@@ -95,15 +95,6 @@ def test_what_no_fragment_may_say_is_said_first():
     (problem,) = find_pod_problems(define(pod={"spec": {"hostNetwork": True, "hostname": "a"}}))
 
     assert ".".join(problem.key) == "kubernetes.pod.spec.hostNetwork"
-
-
-def test_only_where_the_scheduler_knows_groups_the_pods_have_their_labels():
-    assert group_labels(Target.ACK, "a-1-1", 4) == {GROUP_NAME: "a-1-1", GROUP_SIZE: "4"}
-    assert group_labels(Target.ACK, "a-1-1", 1) == {}
-    assert {str(each): dict(group_labels(each, "a-1-1", 4)) for each in (Target.KUBERNETES, Target.ACS)} == {
-        "kubernetes": {},
-        "acs": {},
-    }
 
 
 def test_who_has_no_groups_and_no_queue_is_told():
