@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -27,7 +28,7 @@ from relaunch.adapters.kubernetes.manifest import manifest_builder
 from relaunch.adapters.kubernetes.observation import is_ending, is_stop_called, observe_node, observe_task
 from relaunch.adapters.kubernetes.own_ends import COMPLETED, KILLING, find_finished, lacks_end
 from relaunch.adapters.kubernetes.pod_refusals import FAILED_CREATE, report_refusal
-from relaunch.adapters.kubernetes.pod_warnings import PodWarnings
+from relaunch.adapters.kubernetes.pod_warnings import PodWarnings, is_ending_pod
 from relaunch.adapters.kubernetes.queues import KNOWS_SUSPEND, QUEUE_PENDING, find_queue_words, is_held_back
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import AttemptKey
@@ -185,13 +186,12 @@ class KubernetesTarget:
 
     def list_nodes(self) -> Iterator[Sequence[NodeObservation]]:
         """Yield the nodes; none if the role of Relaunch may not read them, which it need not."""
-        counts: dict[str, int] = {}
-        for page in self.list_tasks():
-            for task in page:
-                counts[task.node or ""] = counts.get(task.node or "", 0) + 1
+        # Those of one task may be on several nodes.
+        pods = {pod.metadata.name: pod for page in self._cluster.list_pods(select_stack(self._stack)) for pod in page}
+        counts = Counter(pod.spec.node_name for pod in pods.values() if not is_ending_pod(pod))
         try:
             for nodes in self._cluster.list_nodes():
-                yield [observe_node(each, counts.get(each.metadata.name, 0)) for each in nodes]
+                yield [observe_node(each, counts[each.metadata.name]) for each in nodes]
         except PermanentError:
             return
 
