@@ -13,7 +13,7 @@ from relaunch.core.jobs.attempt import IntentKind, StopKind
 from relaunch.core.jobs.state import JobState
 from relaunch.usecases.cancel_job import cancel_job
 
-MINORS = (24, 25, 26, 36)
+MINORS = (24, 26, 36)
 
 
 def kinds(story, job_id):
