@@ -70,6 +70,13 @@ class LogSource(Protocol):
         ...
 
 
+class PodLogSource(LogSource, Protocol):
+    """Logs of tasks on Kubernetes: of the first pod of a task, or of another one of a job of several nodes."""
+
+    def of_rank(self, rank: int) -> LogSource:
+        """Return the logs of the pods of one rank."""
+
+
 class JobLogs:
     """Reads the logs of a job's attempts; every call of `read` yields only new lines.
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from relaunch.adapters.kubernetes.api.errors import NotFoundError
+from relaunch.adapters.kubernetes.gang_observation import rank_of
 from relaunch.adapters.kubernetes.labels import select_tasks
 from relaunch_cli.job_logs import LogDestination, LogEvent
 
@@ -27,11 +28,15 @@ class PodReader(Protocol):
 
 
 class PodLogs:
-    """Implements LogSource for the tasks of a stack; a token is the time of the last line that was read."""
+    """Implements PodLogSource for the tasks of a stack; a token is the time of the last line that was read."""
 
-    def __init__(self, pods: PodReader, stack: str) -> None:
+    def __init__(self, pods: PodReader, stack: str, rank: int = 0) -> None:
         self._pods = pods
         self._stack = stack
+        self._rank = rank
+
+    def of_rank(self, rank: int) -> "PodLogs":
+        return PodLogs(self._pods, self._stack, rank)
 
     def destination(self, revision_arn: str, container: str) -> LogDestination:
         return LogDestination(container, revision_arn)
@@ -40,7 +45,8 @@ class PodLogs:
         self, destination: LogDestination, stream: str, token: str | None, since: datetime | None = None
     ) -> tuple[list[LogEvent], str | None]:
         selector = select_tasks(self._stack, [stream.rsplit("/", 1)[-1]])
-        names = [pod.metadata.name for page in self._pods.list_pods(selector) for pod in page]
+        pods = [pod for page in self._pods.list_pods(selector) for pod in page]
+        names = [pod.metadata.name for pod in pods if rank_of(pod) == self._rank]
         start = _read_time(token) if token else since
         read: list[tuple[str, str]] = []
         for name in names:

@@ -140,13 +140,17 @@ def invoke(*arguments: str, session: "CliSession | None" = None, columns: int = 
 
 
 class FakeLogs:
-    """Implements LogSource over a dictionary of streams; a page holds two lines."""
+    """Implements PodLogSource over a dictionary of streams; a page holds two lines. `ranks` are those of others."""
 
     page_length = 2
 
     def __init__(self, streams: Mapping[str, list[tuple[datetime, str]]] | None = None) -> None:
         self.streams = {name: list(lines) for name, lines in (streams or {}).items()}
         self.reads: list[str] = []
+        self.ranks: dict[int, FakeLogs] = {}
+
+    def of_rank(self, rank: int) -> "FakeLogs":
+        return self if rank == 0 else self.ranks.get(rank, FakeLogs())
 
     def destination(self, revision_arn: str, container: str) -> LogDestination:
         return LogDestination("/ecs/trainer", "train")

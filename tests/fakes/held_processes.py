@@ -33,8 +33,10 @@ class HeldProcesses:
     def __init__(self, *, save: bool = False) -> None:
         self._save = save
         self.of_task: dict[str, HeldProcess] = {}
+        self.specs: dict[str, ProcessSpec] = {}
 
     def start(self, spec: ProcessSpec) -> HeldProcess:
+        self.specs[spec.task_arn] = spec
         self.of_task[spec.task_arn] = HeldProcess(spec.on_exit, saves=self._save)
         return self.of_task[spec.task_arn]
 

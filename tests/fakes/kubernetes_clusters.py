@@ -88,7 +88,7 @@ class ServedKubernetesCluster(WaitingCluster):
     def __init__(self, cluster: KubernetesCluster, server: KubernetesServer, processes: HeldProcesses) -> None:
         self.cluster = cluster
         self.server = server
-        self._processes = processes
+        self.processes = processes
         self.client: KubernetesClient
         self.target: TaskTarget
 
@@ -109,7 +109,7 @@ class ServedKubernetesCluster(WaitingCluster):
 
     def finish(self, arn: str, exit_code: int) -> None:
         with self.cluster.clock.lock:
-            self._processes.of_task[self.pod(arn)["metadata"]["uid"]].exit(exit_code)
+            self.processes.of_task[self.pod(arn)["metadata"]["uid"]].exit(exit_code)
             self.cluster.clock.advance(5)
 
     def forget(self, arn: str) -> None:

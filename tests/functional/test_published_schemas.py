@@ -62,6 +62,15 @@ jobs:
     accelerator: {gpu: {count: 1}}
 """
 
+SEVERAL_NODES = """
+jobs:
+  several:
+    target: ack
+    nodes: 4
+    kubernetes: {image: trainer, vcpus: 64, memory: 512GiB}
+    accelerator: {gpu: {count: 8}}
+"""
+
 
 def objects_of(file: str) -> list[dict[str, Any]]:
     """Return the objects that a file of infrastructure/kubernetes has."""
@@ -75,6 +84,7 @@ SENT = {
     "every key": job_of(FULL_DEFINITION),
     "share on gpu-hpn": job_of(SHARE_ON_HPN),
     "partition in any cluster": job_of(PARTITION),
+    "several nodes": job_of(SEVERAL_NODES),
     **{
         f"{file}: {each['kind']}": each
         for file in ("role.yaml", "nodes.yaml", "reader.yaml")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from relaunch_cli.aws.local_world import LocalControls
     from relaunch_cli.aws.notices import StackNotices
     from relaunch_cli.aws.webhook_secret import WebhookSecretStore
-    from relaunch_cli.job_logs import LogSource
+    from relaunch_cli.job_logs import LogSource, PodLogSource
 
 
 class Connection(Protocol):
@@ -60,7 +60,7 @@ class Connection(Protocol):
         """Return the source of the logs of tasks on ECS."""
 
     @property
-    def pod_logs(self) -> "LogSource":
+    def pod_logs(self) -> "PodLogSource":
         """Return the source of the logs of tasks on Kubernetes, by the caller's kubeconfig.
 
         Raises:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from relaunch_cli.aws.local_world import LocalControls
     from relaunch_cli.aws.notices import StackNotices
     from relaunch_cli.aws.webhook_secret import WebhookSecretStore
-    from relaunch_cli.job_logs import LogSource
+    from relaunch_cli.job_logs import LogSource, PodLogSource
 
 _OTHER_STACK_HINT = "is it a stack of Relaunch, completely deployed, and not older than this command?"
 _WEBHOOK_OUTPUTS = ("WebhookUrl", "WebhookSecretArn", "WebhookPreviousSecretHours")
@@ -116,7 +116,7 @@ class AwsConnection:
         return CloudWatchLogs(self._session)
 
     @cached_property
-    def pod_logs(self) -> "LogSource":
+    def pod_logs(self) -> "PodLogSource":
         settings = self._settings
         from relaunch.bootstrap import open_own_cluster
         from relaunch_cli.pod_logs import PodLogs

@@ -75,7 +75,7 @@ def explain(
         rows = saved_rows(history.job, saved, training, now)
         print_result(render_full_explanation(history, explanation, now, rows, waiting, is_full=is_full))
         if fits:
-            print_result(render_fits(fits))
+            print_result(render_fits(fits, history.job.definition))
 
 
 def _explain_machine(job: str, deps: "Dependencies", *, is_full: bool, as_json: bool) -> None:

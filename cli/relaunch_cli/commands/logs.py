@@ -53,7 +53,8 @@ def logs(  # noqa: PLR0913 - a command has the options it has
         case Target.ECS:
             source = connection.logs
         case Target.KUBERNETES | Target.ACK | Target.ACS:
-            source = connection.pod_logs
+            # A task has the pods of all ranks.
+            source, rank = connection.pod_logs.of_rank(rank), 0
         case _:
             assert_never(history.job.definition.target)
     start = connection.now() - age if age else None

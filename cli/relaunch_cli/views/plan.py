@@ -90,7 +90,7 @@ def render_plans(plans: Sequence[Plan], basis: PlanBasis, options: PlanOptions) 
         if (manifest := find_manifest(plan, basis)) is not None:
             parts += [Text(), Text(write_manifest(manifest), no_wrap=True, overflow="ignore")]
         if plan.fits is not None:
-            parts += [Text(), render_fits(plan.fits)]
+            parts += [Text(), render_fits(plan.fits, plan.definition)]
         if plan.selection is not None:
             parts += _selection_parts(plan, plan.selection, basis, options)
         if plan.request is not None and options.explained is None:

@@ -7,7 +7,7 @@ what is forbidden by hand, several main containers in a pod, what is in volumes.
 import base64
 from collections.abc import Mapping
 from copy import deepcopy
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from relaunch_local.ecs.clock import Clock
@@ -19,10 +19,10 @@ from relaunch_local.kubernetes.job_rules import POD_POLICIES, admit_change, admi
 from relaunch_local.kubernetes.kubelet import Kubelet
 from relaunch_local.kubernetes.patches import MERGE, apply_patch
 from relaunch_local.kubernetes.pod_admission import PodAdmission
-from relaunch_local.kubernetes.scheduler import as_framework, is_over, place
+from relaunch_local.kubernetes.pod_placing import PodPlacing
+from relaunch_local.kubernetes.scheduler import is_over
 from relaunch_local.kubernetes.state import ClusterState, Document, set_condition, write_time
 
-_SCHEDULER = "default-scheduler"
 _EVICTION_BY_TAINT_SECONDS = 300.0
 _POD_GC_SECONDS = 40.0
 _RELEASE_NOTICE_SECONDS = 300.0
@@ -45,8 +45,7 @@ class KubernetesCluster:
         self._kubelet.on_end = self._pod_ended
         self._kubelet.on_event = self.record_event
         self._jobs = JobController(self.state, self, minor)
-        self.schedulers = {_SCHEDULER}
-        """The names of the schedulers that there are."""
+        self._scheduler = PodPlacing(self.state, self._kubelet.start, self.record_event, is_ack=is_ack)
 
     # What is asked of the API.
 
@@ -308,7 +307,9 @@ class KubernetesCluster:
         """
         grace = pod["spec"].get("terminationGracePeriodSeconds", 30) if grace_seconds is None else grace_seconds
         grace = 0 if is_over(pod) else grace
-        pod["metadata"].setdefault("deletionTimestamp", write_time(self.clock.now()))
+        # When it is to be gone (BeforeDelete in pkg/registry of k8s.io/apiserver).
+        gone_by = write_time(self.clock.now() + timedelta(seconds=grace))
+        pod["metadata"].setdefault("deletionTimestamp", gone_by)
         pod["metadata"]["deletionGracePeriodSeconds"] = int(grace)
         self.state.touch(pod)
         self._jobs.pod_is_deleted(pod)
@@ -319,24 +320,12 @@ class KubernetesCluster:
 
     def schedule(self) -> None:
         """Place the pods that wait, the oldest first."""
-        nodes = self.state.all("nodes")
-        pods = self.state.all("pods")
-        waiting = [e for e in pods if not e["spec"].get("nodeName") and not e["metadata"].get("deletionTimestamp")]
-        # What is for another scheduler waits for that one, and nobody says a word of it.
-        waiting = [e for e in waiting if e["spec"].get("schedulerName", _SCHEDULER) in self.schedulers]
-        for pod in sorted(waiting, key=lambda each: each["metadata"]["uid"]):
-            claims = self.state.all("persistentvolumeclaims", pod["metadata"]["namespace"])
-            found = place(pod, nodes, pods, [each["metadata"]["name"] for each in claims])
-            if isinstance(found, str):
-                self._explain(pod, found)
-                continue
-            pod["spec"]["nodeName"] = found.node
-            shares = as_framework(found.annotations, pod) if self._is_ack else found.annotations
-            pod["metadata"]["annotations"] = {**(pod["metadata"].get("annotations") or {}), **shares}
-            set_condition(pod, "PodScheduled", "True", self.state.now())
-            said = f"Successfully assigned {pod['metadata']['namespace']}/{pod['metadata']['name']} to {found.node}"
-            self.record_event(pod, "Normal", "Scheduled", said)
-            self._kubelet.start(pod)
+        self._scheduler.place_pods()
+
+    @property
+    def schedulers(self) -> set[str]:
+        """The names of the schedulers that there are."""
+        return self._scheduler.names
 
     @property
     def admission(self) -> PodAdmission:
@@ -352,14 +341,6 @@ class KubernetesCluster:
     def image_ids(self) -> dict[str, str]:
         """What the runtime reports of images, where that is not the digest that follows from their names."""
         return self._kubelet.image_ids
-
-    def _explain(self, pod: Document, why: str) -> None:
-        known = [each for each in pod["status"].get("conditions", ()) if each["type"] == "PodScheduled"]
-        if known and known[0].get("message") == why:
-            return
-        set_condition(pod, "PodScheduled", "False", self.state.now(), ("Unschedulable", why))
-        self.state.touch(pod)
-        self.record_event(pod, "Warning", "FailedScheduling", why)
 
     def _pod_ended(self, pod: Document) -> None:
         if pod["metadata"].get("deletionTimestamp"):

@@ -1,9 +1,9 @@
 """The Job controller: what a Job becomes by its pods ("Jobs", "Pod failure policy", Kubernetes documentation).
 
-It knows what a launcher uses: one pod at a time, `backoffLimit`, `activeDeadlineSeconds`, `suspend` and pod failure
-policies. A pod that is deleted counts as failed where servers track pods by finalizers; older ones replace it as soon
-as its deletion begins, and leave the other one running when it succeeds. One that is refused (pod_admission) is tried
-again and again, of which only events tell.
+It knows what a launcher uses: one pod at a time or one for each index, `backoffLimit`, `activeDeadlineSeconds`,
+`suspend` and pod failure policies. A pod that is deleted counts as failed where servers track pods by finalizers; older
+ones replace it as soon as its deletion begins, and leave the other one running when it succeeds. One that is refused
+(pod_admission) is tried again and again, of which only events tell.
 """
 
 from collections.abc import Mapping
@@ -11,6 +11,7 @@ from copy import deepcopy
 from datetime import datetime
 from typing import Any, Protocol
 
+from relaunch_local.kubernetes.indexed_jobs import give_index, index_of, is_indexed, pod_name_base, write_indices
 from relaunch_local.kubernetes.job_rules import with_requests
 from relaunch_local.kubernetes.pod_admission import PodAdmission
 from relaunch_local.kubernetes.scheduler import is_over
@@ -55,6 +56,7 @@ class JobController:
         self._counted: set[str] = set()
         self._replaced: set[str] = set()
         self._uncounted: set[str] = set()
+        self._succeeded: dict[str, set[int]] = {}
 
     def begin(self, job: Document) -> None:
         """Start a Job that was added, unless it is suspended."""
@@ -69,7 +71,7 @@ class JobController:
         self._begun[job["metadata"]["uid"]] = self._state.clock.now()
         self.watch_deadline(job)
         if not self._is_finished(job):
-            self._add_pod(job)
+            self._add_pods(job)
 
     def follow(self, job: Document, before: Document) -> None:
         """Follow a change of the specification of a Job: it is suspended, or goes on, or has another deadline."""
@@ -118,7 +120,7 @@ class JobController:
         if self._minor >= TRACKS_PODS or job is None or self._is_finished(job) or uid in self._known:
             return
         self._replaced.add(uid)
-        self._add_pod(job)
+        self._add_pod(job, index_of(pod) if is_indexed(job) else None)
 
     @property
     def _known(self) -> set[str]:
@@ -137,7 +139,7 @@ class JobController:
         elif has_condition(job, "FailureTarget"):
             self._finish_failing(job)
         elif pod["status"].get("phase") == "Succeeded":
-            self._complete(job)
+            self._count_success(job, pod)
         elif uid not in self._replaced or job["status"]["active"] < job["spec"]["parallelism"]:
             # Of old servers a failure counts unless there is another pod already (syncJob, pkg/controller/job, 1.20).
             self._count_failure(job, pod)
@@ -149,14 +151,32 @@ class JobController:
             self._fail(job, "PodFailurePolicy", why)
 
     def remove(self, job: Document) -> None:
-        """Remove a Job, and its pods in the background."""
+        """Remove a Job, and in the background its pods and what else belongs to it."""
         self._state.remove("jobs", job)
+        for service in self._state.all("services", job["metadata"]["namespace"]):
+            if any(each["uid"] == job["metadata"]["uid"] for each in service["metadata"].get("ownerReferences", ())):
+                self._state.remove("services", service)
         for pod in self._pods_of(job):
             self._pods.end_pod(pod)
 
-    def _add_pod(self, job: Document, backoff_seconds: float = _BACKOFF_SECONDS) -> None:
-        if job["spec"]["parallelism"] == 0:
+    def _add_pods(self, job: Document, backoff_seconds: float = _BACKOFF_SECONDS) -> None:
+        """Make the pods that a Job lacks: one, or one for each index that has not succeeded."""
+        # One that is being deleted and was replaced is no pod of the Job any more (IsPodActive, pkg/controller).
+        live = [each for each in self._live_pods(job) if each["metadata"]["uid"] not in self._replaced]
+        if not is_indexed(job):
+            if not live:
+                self._add_pod(job, None, backoff_seconds)
             return
+        there = {index_of(each) for each in live} | self._succeeded.get(job["metadata"]["uid"], set())
+        for index in range(job["spec"]["completions"]):
+            if index not in there and not self._add_pod(job, index, backoff_seconds):
+                # What refuses one refuses the others: they are not tried ("slowStartBatch").
+                return
+
+    def _add_pod(self, job: Document, index: int | None, backoff_seconds: float = _BACKOFF_SECONDS) -> bool:
+        """Make a pod; return whether it was made."""
+        if job["spec"]["parallelism"] == 0:
+            return False
         template = deepcopy(job["spec"]["template"])
         name = job["metadata"]["name"]
         owner = {
@@ -166,17 +186,36 @@ class JobController:
             "uid": job["metadata"]["uid"],
             "controller": True,
         }
-        metadata = {**template["metadata"], "name": f"{name}-{self._state.suffix()}", "ownerReferences": [owner]}
+        metadata = {
+            **template["metadata"],
+            "name": f"{pod_name_base(name, index)}{self._state.suffix()}",
+            "ownerReferences": [owner],
+        }
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": with_requests(template["spec"])}
+        if index is not None:
+            give_index(pod, name, index, self._minor)
         if refusal := self.admission.refusal(job["metadata"]["namespace"], pod):
             self._pods.record_event(job, "Warning", "FailedCreate", f"Error creating: {refusal}")
             longer = min(2 * backoff_seconds, _LONGEST_BACKOFF_SECONDS)
             self._state.clock.call_later(backoff_seconds, lambda: self._replace_pod(job, longer))
-            return
+            return False
         self._state.add("pods", job["metadata"]["namespace"], pod | {"status": {"phase": "Pending"}})
-        job["status"]["active"] = 1
+        job["status"]["active"] = 1 if index is None else len(self._live_pods(job))
         self._state.touch(job)
         self._pods.start_pod(self._state.get("pods", job["metadata"]["namespace"], metadata["name"]))
+        return True
+
+    def _count_success(self, job: Document, pod: Document) -> None:
+        """Complete a Job by the first pod that succeeds, or by one for each index."""
+        index = index_of(pod) if is_indexed(job) else None
+        if index is None:
+            self._complete(job)
+            return
+        succeeded = self._succeeded.setdefault(job["metadata"]["uid"], set())
+        succeeded.add(index)
+        job["status"] |= {"succeeded": len(succeeded), "completedIndexes": write_indices(succeeded)}
+        if len(succeeded) == job["spec"]["completions"]:
+            self._complete(job)
 
     def _count_failure(self, job: Document, pod: Document) -> None:
         action, why = self._apply_policy(job, pod)
@@ -193,10 +232,8 @@ class JobController:
     def _replace_pod(self, job: Document, backoff_seconds: float = _BACKOFF_SECONDS) -> None:
         is_there = self._state.find("jobs", job["metadata"]["namespace"], job["metadata"]["name"]) is job
         is_ending = self._is_finished(job) or has_condition(job, "FailureTarget") or job["spec"].get("suspend")
-        # One that is being deleted and was replaced is no pod of the Job any more (IsPodActive, pkg/controller).
-        live = [each for each in self._live_pods(job) if each["metadata"]["uid"] not in self._replaced]
-        if is_there and not is_ending and not live:
-            self._add_pod(job, backoff_seconds)
+        if is_there and not is_ending:
+            self._add_pods(job, backoff_seconds)
 
     def _apply_policy(self, job: Document, pod: Document) -> tuple[str, str]:
         """Return the action of the first rule that matches, and the message of it; empty if none does."""
@@ -228,6 +265,8 @@ class JobController:
             return
         target = "FailureTarget" if self._minor >= HAS_TARGETS else "Failed"
         set_condition(job, target, "True", self._state.now(), (reason, message))
+        if target == "Failed":
+            self._pods.record_event(job, "Warning", reason, message)
         self._state.touch(job)
         for pod in self._live_pods(job):
             self._pods.end_pod(pod)
@@ -238,11 +277,12 @@ class JobController:
         job["status"]["active"] = len(self._live_pods(job))
         if target is not None and not job["status"]["active"]:
             set_condition(job, "Failed", "True", self._state.now(), (target["reason"], target["message"]))
+            self._pods.record_event(job, "Warning", target["reason"], target["message"])
         self._state.touch(job)
 
     def _complete(self, job: Document) -> None:
         at = self._state.now()
-        job["status"] |= {"succeeded": 1, "completionTime": at}
+        job["status"] |= {"succeeded": job["status"].get("succeeded", 1), "completionTime": at}
         why = ("CompletionsReached", "Reached expected number of succeeded pods")
         if self._minor >= HAS_TARGETS:
             set_condition(job, "SuccessCriteriaMet", "True", at, why)

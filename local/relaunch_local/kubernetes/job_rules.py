@@ -10,6 +10,7 @@ from copy import deepcopy
 from typing import Any
 
 from relaunch_local.kubernetes.errors import ApiError, invalid, malformed
+from relaunch_local.kubernetes.indexed_jobs import check_indices
 from relaunch_local.kubernetes.pod_fields import decode, drop_unknown
 from relaunch_local.kubernetes.pod_rules import LABEL_RULE, NAME, NAME_RULE, check_pod_spec, store_volumes
 from relaunch_local.kubernetes.quantities import parse_quantity, store_quantity
@@ -17,6 +18,8 @@ from relaunch_local.kubernetes.quantities import parse_quantity, store_quantity
 Document = dict[str, Any]
 POD_POLICIES = 26
 """The minor version of the first servers with pod failure policies (beta, on by default)."""
+INDEXED_JOBS = 22
+"""The minor version of the first servers with Indexed Jobs (beta, on by default; alpha in 1.21, and off)."""
 
 _LABEL_KEY = re.compile(r"([a-z0-9][a-z0-9.-]{0,251}[a-z0-9]/|[a-z0-9]/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _LABEL_KEY_RULE = (
@@ -34,7 +37,7 @@ _SPEC_SINCE = {
     # Alpha in 1.21, and off.
     "suspend": 22,
     "ttlSecondsAfterFinished": 21,
-    "completionMode": 21,
+    "completionMode": INDEXED_JOBS,
     "podFailurePolicy": POD_POLICIES,
     "podReplacementPolicy": 28,
     "backoffLimitPerIndex": 28,
@@ -68,7 +71,7 @@ def admit_job(sent: Mapping[str, Any], minor: int, *, is_strict: bool) -> tuple[
     if unknown and is_strict and minor >= 25:
         raise malformed(f"strict decoding error: {', '.join(unknown)}")
     _check(job, minor)
-    _add_defaults(job)
+    _add_defaults(job, minor)
     return job, unknown if minor >= 25 else []
 
 
@@ -116,6 +119,7 @@ def with_requests(pod: Mapping[str, Any]) -> Document:
 
 def _check(job: Document, minor: int) -> None:
     problems = [*_check_metadata(job, minor), *_check_spec(job["spec"]), *_check_pod(job, minor)]
+    problems += check_indices(job)
     if problems:
         raise invalid("Job.batch", job["metadata"].get("name", ""), problems)
 
@@ -234,8 +238,9 @@ def _check_quantity(path: str, name: str, quantity: object) -> Iterator[str]:
         yield f'{path}: Invalid value: "{store_quantity(quantity)}": must be an integer'
 
 
-def _add_defaults(job: Document) -> None:
-    job["spec"] = {"parallelism": 1, "completions": 1, "backoffLimit": 6, **job["spec"]}
+def _add_defaults(job: Document, minor: int) -> None:
+    mode = {"completionMode": "NonIndexed"} if minor >= INDEXED_JOBS else {}
+    job["spec"] = {"parallelism": 1, "completions": 1, "backoffLimit": 6, **mode, **job["spec"]}
     job["status"] = {}
     _store_pod(job["spec"]["template"]["spec"])
 

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from relaunch_local.kubernetes.pod_fields import expand
 from relaunch_local.kubernetes.state import ClusterState, Document, set_condition
 
 _START_ERROR_EXIT = 128
+_OF_METADATA = re.compile(r"metadata\.(?P<kind>labels|annotations)\['(?P<key>.+)'\]")
 _STOCK_SECONDS = 10.0
 _SYNC_SECONDS = 10.0
 
@@ -182,7 +184,11 @@ class Kubelet:
         namespace = pod["metadata"]["namespace"]
         variables: dict[str, str] = {}
         for each in container.get("env") or ():
-            reference = (each.get("valueFrom") or {}).get("secretKeyRef")
+            source = each.get("valueFrom") or {}
+            reference = source.get("secretKeyRef")
+            if "fieldRef" in source:
+                variables[each["name"]] = _field(pod, str(source["fieldRef"]["fieldPath"]))
+                continue
             if reference is None:
                 variables[each["name"]] = expand(each.get("value", ""), variables)
                 continue
@@ -269,6 +275,12 @@ class Kubelet:
         if shown is not main:
             self._set_state(pod, {"waiting": {"reason": "PodInitializing"}})
         self._state.touch(pod)
+
+
+def _field(pod: Document, path: str) -> str:
+    """Return the field of a pod that a variable refers to: a label or annotation, empty if it has none of this name."""
+    found = _OF_METADATA.fullmatch(path)
+    return str((pod["metadata"].get(found["kind"]) or {}).get(found["key"], "")) if found is not None else ""
 
 
 def _image_id(image: str) -> str:

@@ -13,6 +13,7 @@ from relaunch_local.kubernetes.patches import MERGE, STRATEGIC, apply_patch
 from relaunch_local.kubernetes.resources import RESOURCES, discover
 from relaunch_local.kubernetes.role import Access
 from relaunch_local.kubernetes.selectors import matches
+from relaunch_local.kubernetes.services import admit_service
 from relaunch_local.kubernetes.state import Document
 from relaunch_local.kubernetes.tables import is_table_wanted, to_table
 from relaunch_local.kubernetes.watches import Watch, follow, follow_log
@@ -176,8 +177,17 @@ def _as_asked(
 
 
 def _write(cluster: KubernetesCluster, request: Request, resource: str, namespace: str, name: str | None) -> Answered:
+    if (request.method, resource) == ("POST", "services") and not name:
+        is_dry = request.query.get("dryRun") == "All"
+        return 201, admit_service(cluster.state, namespace, request.json(), is_dry=is_dry), {}
     if "dryRun" in request.query:
         raise ApiError(400, "BadRequest", "dryRun is not supported by this server")
+    return _write_other(cluster, request, resource, namespace, name)
+
+
+def _write_other(
+    cluster: KubernetesCluster, request: Request, resource: str, namespace: str, name: str | None
+) -> Answered:
     match request.method, resource:
         case "POST", "jobs":
             is_strict = request.query.get("fieldValidation") == "Strict"

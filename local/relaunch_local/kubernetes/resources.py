@@ -48,6 +48,7 @@ RESOURCES: Mapping[str, Resource] = {
         is_listed_by_all=True,
     ),
     "secrets": Resource("", "Secret"),
+    "services": Resource("", "Service", ("create", "delete", *_READ), ("svc",), is_listed_by_all=True),
     "daemonsets": Resource("apps", "DaemonSet", _READ, ("ds",), is_listed_by_all=True),
     "jobs": Resource("batch", "Job", is_listed_by_all=True),
     "clusterrolebindings": Resource(RBAC, "ClusterRoleBinding", is_namespaced=False),

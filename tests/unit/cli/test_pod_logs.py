@@ -17,10 +17,11 @@ class FakePods:
 
     def __init__(self, lines):
         self.lines, self.asked, self.is_gone = lines, [], False
+        self.index = {}
 
     def list_pods(self, label_selector=""):
         self.asked.append(label_selector)
-        yield [SimpleNamespace(metadata=SimpleNamespace(name="train-x-1-1-abcde"))]
+        yield [SimpleNamespace(metadata=SimpleNamespace(name="train-x-1-1-abcde", annotations=self.index))]
 
     def read_log(self, pod, container, *, since_time=None):
         if self.is_gone:
@@ -85,3 +86,12 @@ def test_lines_before_a_time_are_left_out_though_the_server_counts_in_whole_seco
 
     assert [event.message for event in events] == ["step 2"]
     assert pods.asked[1] == since
+
+
+def test_of_a_job_of_several_nodes_the_log_is_that_of_one_rank():
+    pods = FakePods([f"{FIRST} step 1"])
+    pods.index = {"batch.kubernetes.io/job-completion-index": "2"}
+    logs = PodLogs(pods, "relaunch")
+
+    assert read(logs) == ([], None)
+    assert [event.message for event in read(logs.of_rank(2))[0]] == ["step 1"]

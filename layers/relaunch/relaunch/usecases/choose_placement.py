@@ -153,11 +153,11 @@ def _find_problem(job: Job, deps: LaunchDependencies) -> str:
     """Return why the job can never be launched by this stack, empty if it may be."""
     name = job.definition.target
     problem = deps.targets.problem(name) or "; ".join(map(str, find_problems(job.definition)))
-    problem = problem or nodes_problem(job.definition.nodes, deps.limits.machines)
     if problem:
         return problem
     if name.capabilities.takes_task_definition:
-        return revision_problem(job.revision, deps.limits.task_definitions) or ""
+        problem = nodes_problem(job.definition.nodes, deps.limits.machines)
+        return problem or revision_problem(job.revision, deps.limits.task_definitions) or ""
     return "; ".join(map(str, find_grant_problems(job.definition, deps.limits.pods, pod_image(job))))
 
 

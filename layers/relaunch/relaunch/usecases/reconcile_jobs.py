@@ -134,7 +134,9 @@ def _time_passed(job: Job, seen: _Seen, deps: ReconcileDependencies) -> TimePass
         return None
     is_held = job.attempt is not None and job.attempt.held is not None
     host = look_at_host(job, deps) if is_held else None
-    return TimePassed(is_described=seen.get(_task_id(job) or "") is not None, host=host)
+    described = seen.get(_task_id(job) or "")
+    is_partial = described is not None and bool(described.held_nodes)
+    return TimePassed(is_described=described is not None, host=host, is_partial=is_partial)
 
 
 def _warned(job: Job, seen: _Seen) -> HostWarned | None:

@@ -84,10 +84,11 @@ def test_a_whole_cluster_has_no_problem(doctor):
         "gpu-hpn nodes",
         "namespace",
         "role",
+        "jobs with nodes",
     ]
     assert checks["acs-profile gpu-t4-driver"]["text"] == "driver 570.133.20"
     assert checks["gpu-hpn nodes"]["text"] == "1 of P16EN"
-    assert flat(shown.stdout).endswith("no problem in 6 checks")
+    assert flat(shown.stdout).endswith("no problem in 7 checks")
 
 
 @pytest.mark.parametrize(

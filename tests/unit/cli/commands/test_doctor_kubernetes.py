@@ -42,6 +42,13 @@ class Cluster:
     def restrict(self) -> None:
         self.state.get("clusterroles", "", "relaunch-nodes")["rules"][0]["verbs"] = ["list"]
 
+    def outdate(self) -> None:
+        """Let the Role be that of before there were jobs of several nodes."""
+        role = self.state.get("roles", "training", "relaunch")
+        role["rules"] = [
+            each for each in role["rules"] if each["verbs"] != ["delete"] and each["resources"] != ["services"]
+        ]
+
 
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
@@ -69,10 +76,19 @@ def test_a_whole_cluster_has_no_problem(doctor):
 
     assert shown.exit_code == 0
     assert {each["verdict"] for each in checks.values()} == {"ok"}
-    assert list(checks) == ["cluster version", "GPUs", "GPU models", "spot", "node warnings", "namespace", "role"]
+    assert list(checks) == [
+        "cluster version",
+        "GPUs",
+        "GPU models",
+        "spot",
+        "node warnings",
+        "namespace",
+        "role",
+        "jobs with nodes",
+    ]
     assert checks["GPUs"]["text"] == "4 nvidia.com/gpu, 7 nvidia.com/mig-1g.5gb on 1 node"
     assert checks["node warnings"]["text"] == "relaunch-nodes is given to 300000000000000000"
-    assert flat(shown.stdout).endswith("no problem in 7 checks")
+    assert flat(shown.stdout).endswith("no problem in 8 checks")
 
 
 @pytest.mark.parametrize(
@@ -83,6 +99,8 @@ def test_a_whole_cluster_has_no_problem(doctor):
         (lambda each: each.restrict(), "node warnings", ("unknown", "the ClusterRole relaunch-nodes does not allow get nodes", "kubectl apply -f infrastructure/kubernetes/nodes.yaml")),
         (lambda each: each.server.forbidden.add(("get", "clusterroles")), "node warnings", ("unknown", "this user has no permission to read ClusterRoles", "kubectl apply -f infrastructure/kubernetes/reader.yaml")),
         (lambda each: each.remove("namespaces", "", "training"), "namespace", ("problem", "there is no namespace training", "kubectl create namespace training")),
+        (lambda each: each.outdate(), "jobs with nodes", ("unknown", "the Role relaunch does not allow delete jobs, create services, delete services, get services, for which", "kubectl apply -f infrastructure/kubernetes/role.yaml")),
+        (lambda each: setattr(each.server.cluster, "minor", 23), "jobs with nodes", ("unknown", "jobs with `nodes` are refused: they need Kubernetes 1.24, and this is v1.23.2", None)),
         (lambda each: each.remove("roles", "training", "relaunch"), "role", ("problem", "there is no Role relaunch", "kubectl apply -f infrastructure/kubernetes/role.yaml")),
     ],
 )  # fmt: skip

@@ -5,7 +5,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from fakes.builders import NOW, make_container, make_definition, make_job, make_revision
+from fakes.builders import NOW, make_attempt, make_container, make_definition, make_job, make_placement, make_revision
+from fakes.cli_session import FakeLogs
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.definitions.targets import Target
 
 
 def stream_of(task_id: str) -> str:
@@ -213,3 +216,16 @@ def test_what_is_no_time_is_refused(relaunch, session, since, text):
     assert result.exit_code == 2
     assert f"--since: {'`' * (since == 'soon')}{since}" in result.stderr
     assert text in result.stderr
+
+
+def test_of_pods_the_log_is_that_of_a_rank_of_the_one_task(relaunch, session):
+    definition = make_definition(target=Target.ACK, kubernetes=KubernetesWorkload("trainer"), nodes=3)
+    attempt = make_attempt(placement=make_placement(task_id="llama-1-1"))
+    session.jobs.create_job(make_job(definition=definition, attempt=attempt), ())
+    stream = "train/main/llama-1-1"
+    session.pod_logs.streams = {stream: lines("first")}
+    session.pod_logs.ranks[2] = FakeLogs({stream: lines("third")})
+
+    shown = [relaunch("logs", "resnet-1f2e3d4c", *rank).stdout for rank in ((), ("--rank", "2"), ("--rank", "7"))]
+
+    assert shown == ["first\n", "third\n", ""]

@@ -1,5 +1,6 @@
 """`plan --fit` says on which nodes of the caller's cluster a pod fits, and why not on others."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,6 +57,24 @@ def test_a_pod_that_fits_nowhere_would_wait(ack):
     ack.add_node("n1", {})
 
     assert "fits on none of 1 nodes now: its pod would wait" in flat(invoke(*ASKED, "--fit", columns=160).stdout)
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (2, "4 of 4 pods fit now, on 2 of 3 nodes "),
+        (3, "2 of 4 pods fit now, on 2 of 3 nodes: the job would wait"),
+    ],
+)
+def test_the_pods_of_several_nodes_are_counted_on_all_of_them(ack, tmp_path, count, said):
+    for name in ("n1", "n2"):
+        ack.server.cluster.add_node(name, gpus=4)
+    ack.server.cluster.add_node("n3", gpus=1)
+    file = tmp_path / "relaunch.yaml"
+    llama = {"target": "ack", "nodes": 4, "kubernetes": {"image": "i"}, "accelerator": {"gpu": {"count": count}}}
+    file.write_text(json.dumps({"jobs": {"llama": llama}}))
+
+    assert said in f"{flat(invoke('plan', str(file), '--fit', columns=160).stdout)} "
 
 
 def test_of_class_gpu_of_acs_no_node_can_tell(ack):

@@ -169,3 +169,21 @@ def test_nothing_replaces_what_relaunch_sets():
 
 def test_all_attempts_of_a_job_write_under_one_prefix():
     assert job_checkpoint_uri(launching()) == "s3://acme-checkpoints/resnet/resnet-1f2e3d4c/"
+
+
+def test_the_pods_of_several_nodes_are_one_request_without_what_the_cluster_tells_each():
+    definition = make_definition(
+        target=Target.ACK, kubernetes=KubernetesWorkload("trainer:v1"), nodes=4, environment={"PET_RDZV_ID": "own"}
+    )
+    request = plan_launch(launching(definition=definition))
+    again = plan_launch(launching(definition=definition))
+
+    assert request == again
+    assert (request.nodes, request.ranks) == (4, (request,))
+    environment = request.environment
+    assert (environment["RELAUNCH_NODES"], environment["PET_NNODES"], environment["PET_RDZV_ID"]) == ("4", "4", "own")
+    assert environment["PET_MASTER_PORT"] == environment["RELAUNCH_MASTER_PORT"]
+    assert environment["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] == "85"
+    assert environment["RELAUNCH_GROUP"] == "resnet-1f2e3d4c/1/1"
+    assert not {"RELAUNCH_NODE_RANK", "PET_NODE_RANK", "RELAUNCH_MASTER_ADDR", "PET_MASTER_ADDR"} & environment.keys()
+    assert plan_launch(launching(definition=replace(definition, nodes=1))).nodes == 1

@@ -6,6 +6,9 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import INSTANCE_ID, NOW, container_instance_arn, make_definition, make_observation, task_id
+from relaunch.core.definitions.accelerator import PurchasePolicy
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import IntentKind, PlacementState, Rank, StopIntent, StopKind
 from relaunch.core.jobs.effects import AbandonMachine, LookForWarning, StopTask
 from relaunch.core.jobs.job import Job, claimed_machines
@@ -13,7 +16,9 @@ from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import (
     LaunchRefused,
     PlacementFailed,
+    ReportedCause,
     Shortage,
+    StopReport,
     TaskObservation,
     TaskPhase,
     TaskPlaced,
@@ -23,6 +28,7 @@ from relaunch.core.lifecycle.decision import linked_instances
 from relaunch.core.lifecycle.events import HostEnded, HostWarned, TaskMissing, TaskSeen, TimePassed
 from relaunch.core.lifecycle.gangs import PEERS_MAY_TAKE, has_gang, is_gang, observe_gang
 from relaunch.core.lifecycle.running import MISSING_GRACE
+from relaunch.core.lifecycle.stop_reason import classify_stop
 from unit.core.lifecycle.steps import SOON, after, decided
 from unit.core.lifecycle.table_matrix import SITUATIONS, answered, seen
 
@@ -302,3 +308,55 @@ def test_each_rank_has_its_own_instance_and_environment():
     own = replace(gang("fz"), definition=replace(DEFINITION, environment={"PET_NNODES": "1:3"}))
     assert {each.environment["PET_NNODES"] for each in plan_launch(own).ranks} == {"1:3"}
     assert plan_launch(SITUATIONS["fz"]).ranks == (plan_launch(SITUATIONS["fz"]),)
+
+
+def on_cluster(**fields: object) -> Job:
+    """Return a job of three nodes whose pods are one task, and run."""
+    job = SITUATIONS["ro"]
+    definition = replace(DEFINITION, target=Target.ACK, kubernetes=KubernetesWorkload("trainer"))
+    return replace(job, definition=definition, attempt=replace(job.current_attempt, **fields))
+
+
+@pytest.mark.parametrize(("warned_at", "kind"), [(None, IntentKind.RANK_ENDED), (SOON, IntentKind.INTERRUPTION)])
+def test_the_pods_of_a_cluster_are_stopped_together_and_those_that_are_taken_away_say_so(warned_at, kind):
+    stopping = replace(seen("STOPPING").observation, warned_at=warned_at)
+
+    job = decided(on_cluster(), TaskSeen(stopping), SOON).job
+
+    assert job.current_attempt.intent.kind is kind
+    assert stopped_tasks(job) == {job.current_attempt.task_id}
+
+
+@pytest.mark.parametrize(("started_at", "kind"), [(NOW, StopKind.HOST_LOST), (None, StopKind.USER_ERROR)])
+def test_a_rank_that_is_gone_without_a_word_explains_the_others_if_all_had_run(started_at, kind):
+    stopped = ended(0, 1)
+    causes = frozenset({ReportedCause.ENDED, ReportedCause.PEER_LOST})
+    gone = replace(stopped, report=replace(stopped.report, causes=causes))
+    attempt = on_cluster(node="node-0", started_at=started_at).current_attempt
+
+    assert classify_stop(gone, "main", attempt, SOON, target=Target.ACK).kind is kind
+
+
+def test_what_was_taken_away_decides_before_peers_that_failed_sooner_and_what_followed_them_never_does():
+    late = SOON + timedelta(seconds=9)
+    taken = replace(ended(2, 143, at=late), report=StopReport("gone", frozenset({ReportedCause.NODE_LOST})))
+    consequence = StopReport("", frozenset({ReportedCause.INTERRUPTED, ReportedCause.PEER_ENDED}))
+    follows = replace(ended(0, 1, at=NOW), report=consequence)
+
+    assert together(gang(), follows, ended(1, 1), taken).report.text == "rank 2: gone"
+    decided_by = together(gang(), follows, ended(1, 3), ended(2, 1, at=late))
+    assert decided_by.containers["main"].exit_code == 3
+
+
+def test_a_task_of_several_pods_does_not_stay_where_some_hold_nodes_for_others():
+    job = on_cluster(node=None, started_at=None)
+    definition = replace(job.definition, purchase=PurchasePolicy.SPOT)
+    placed = replace(SITUATIONS["pl"], definition=definition)
+    placed = replace(placed, attempt=replace(placed.current_attempt, node=None, started_at=None))
+    late = placed.current_attempt.placement.requested_at + timedelta(minutes=40)
+
+    kept = decided(placed, TimePassed(is_described=True), late)
+    partial = decided(placed, TimePassed(is_described=True, is_partial=True), late)
+
+    assert kept.job.current_attempt.intent is None
+    assert partial.job.current_attempt.intent.kind is IntentKind.PLACEMENT_WITHDRAWN

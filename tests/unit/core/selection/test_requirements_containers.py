@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from fakes.builders import make_container, make_definition, make_revision
+from relaunch.core.definitions.targets import Target
 from relaunch.core.selection.requirements import container_problem
 from unit.core.selection.offered import needing, needing_gpu, revision_of
 
@@ -70,3 +71,5 @@ def test_several_nodes_need_the_network_of_their_machines(mode):
     )
     assert "HostAccess" in problem
     assert container_problem(gang, make_revision(network_mode="host")) is None
+    # Pods have addresses of their own.
+    assert container_problem(replace(gang, target=Target.ACK), make_revision(network_mode=mode)) is None

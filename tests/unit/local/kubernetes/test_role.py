@@ -14,11 +14,14 @@ from relaunch.adapters.kubernetes.api.client import KubernetesClient
 from relaunch.adapters.kubernetes.api.connection import Connection
 from relaunch.adapters.kubernetes.api.errors import ForbiddenError
 from relaunch.adapters.kubernetes.api.kubeconfig import read_kubeconfig
+from relaunch.adapters.kubernetes.api.models import ServerVersion
+from relaunch.adapters.kubernetes.gang_launch import GangCluster
 from relaunch.adapters.kubernetes.target import Cluster, kubernetes_target
 from relaunch.core.definitions.accelerator import GpuRequirement, PurchaseOption
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
-from relaunch.core.launches.launch import TaskPlaced
+from relaunch.core.jobs.attempt import AttemptKey
+from relaunch.core.launches.launch import LaunchRefused, LaunchUncertain, TaskPlaced
 from relaunch.core.offerings.offering import OfferingKey
 from relaunch_local.kubernetes.role import Access, Role, read_cluster_role, read_role
 from relaunch_local.repository import REPOSITORY
@@ -69,12 +72,26 @@ def test_the_functions_use_every_grant_and_need_no_other():
         assert list(target.list_nodes()) == []
         assert kubernetes_target(recorder, Target.ACK, STACK).describe([placed.task_id])[placed.task_id]
         target.stop(placed.task_id, "cancelled")
+        _launch_gang(cluster, recorder)
 
-    methods = {name for name in vars(Cluster) if not name.startswith("_")}
+    methods = {name for each in (Cluster, GangCluster) for name in vars(each) if not name.startswith("_")}
     assert recorder.called == methods, "a call of the functions is not tried here"
     # Whoever has signed in may read the version.
     assert {each for each in cluster.server.granted if each.resource != "/version"} == ROLE.grants
     assert cluster.server.refused == {Access("list", "", "nodes"), Access("get", "", "nodes")}
+
+
+def _launch_gang(cluster, recorder):
+    """Launch a job of several nodes twice, beside the Service of an earlier Job, and one that gets no ranks."""
+    request = replace(PREEMPTIBLE, nodes=2, attempt=AttemptKey("several", 1))
+    target = kubernetes_target(recorder, Target.ACS, STACK)
+    assert isinstance(target.launch(request), TaskPlaced)
+    service = cluster.cluster.state.all("services", "training")[0]
+    service["metadata"]["ownerReferences"][0]["uid"] = "earlier"
+    assert isinstance(target.launch(request), LaunchUncertain)
+    cluster.cluster.minor = 20
+    recorder.version = lambda: ServerVersion(1, 24, "v1.24.0")
+    assert isinstance(target.launch(replace(request, attempt=AttemptKey("ranks", 1))), LaunchRefused)
 
 
 def test_with_the_cluster_role_a_taint_of_the_node_warns_and_nothing_more_is_allowed():
@@ -99,8 +116,9 @@ def test_nothing_else_is_allowed(limited, server, world):
     limited.create_job(manifest())
     pod = world.pod["metadata"]["name"]
     forbidden = [
-        (lambda: limited.delete_job("cuda-sample"), 'jobs.batch "cuda-sample" is forbidden: User "300000000000000000" '
-         'cannot delete resource "jobs" in API group "batch" in the namespace "training"'),
+        (lambda: limited.get_object("/api/v1/namespaces/training/pods/a"), 'pods "a" is forbidden: User '
+         '"300000000000000000" cannot get resource "pods" in API group "" in the namespace "training"'),
+        (lambda: list(limited.list_objects("/api/v1/namespaces/training/services")), 'cannot list resource "services"'),
         (lambda: list(limited.read_log(pod, "main")), 'cannot get resource "pods/log" in API group ""'),
         (lambda: list(limited.list_nodes()), 'nodes is forbidden: User "300000000000000000" cannot list resource '
          '"nodes" in API group "" at the cluster scope'),
@@ -124,12 +142,13 @@ def test_another_namespace_is_another_matter(server):
         client.get_job("cuda-sample")
 
 
-def test_the_role_has_three_rules_of_one_namespace():
+def test_the_role_is_of_four_resources_of_one_namespace():
     assert {access.namespace for access in ROLE.grants} == {"training"}
     assert {(access.group, access.resource) for access in ROLE.grants} == {
         ("batch", "jobs"),
         ("", "pods"),
         ("", "events"),
+        ("", "services"),
     }
     assert read_role(FILE, "other").grants == {
         Access(each.verb, each.group, each.resource, "other") for each in ROLE.grants

@@ -218,14 +218,6 @@ class JobModel(
             )
         return purchase
 
-    @field_validator("target")
-    @classmethod
-    def check_target_of_nodes(cls, target: Target, info: ValidationInfo) -> Target:
-        """Reject several nodes on a target that runs one task for a job."""
-        if info.data.get("nodes", 1) > 1 and not Target(target).capabilities.runs_several_nodes:
-            raise ValueError(f"a job with `nodes` runs on ecs, and not on {target}")
-        return target
-
     @field_validator("concurrency")
     @classmethod
     def check_concurrency(cls, concurrency: ConcurrencyModel | None, info: ValidationInfo) -> ConcurrencyModel | None:

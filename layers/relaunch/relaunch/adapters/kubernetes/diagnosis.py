@@ -4,17 +4,20 @@ from collections.abc import Callable, Iterator
 
 from relaunch.adapters.kubernetes.api.client import KubernetesClient
 from relaunch.adapters.kubernetes.api.errors import ForbiddenError
+from relaunch.adapters.kubernetes.api.models import ServerVersion
+from relaunch.adapters.kubernetes.gang_manifest import KNOWS_GANGS
 from relaunch.adapters.kubernetes.inspection import SYSTEM_NAMESPACE, ClusterInspection
 from relaunch.core.checks import Check, is_ok, problem, unknown
 from relaunch.core.definitions.kubernetes_workload import PodSecurity
 from relaunch.core.kubernetes import ack_checks
-from relaunch.core.kubernetes.role_rules import NEEDED_OF_NODES, NODES_ROLE, ROLE, missing_verbs
+from relaunch.core.kubernetes.role_rules import NEEDED_OF_GANGS, NEEDED_OF_NODES, NODES_ROLE, ROLE, missing_verbs
 from relaunch.core.records import dataclass
 
 _APPLY_ROLE = "kubectl apply -f infrastructure/kubernetes/role.yaml"
 _APPLY_NODES = "kubectl apply -f infrastructure/kubernetes/nodes.yaml"
 APPLY_READER = "kubectl apply -f infrastructure/kubernetes/reader.yaml"
 _CGPU = "cgpu"
+_GANGS = "jobs with nodes"
 _ENFORCED = "pod-security.kubernetes.io/enforce"
 
 
@@ -74,6 +77,7 @@ def check_namespace(client: KubernetesClient) -> Iterator[Check]:
     namespace = client.namespace
     yield _unless_forbidden("namespace", lambda: _check_namespace(cluster, namespace), "to read namespaces")
     yield _unless_forbidden("role", lambda: _check_role(cluster, namespace), f"to read Roles in {namespace}")
+    yield from _check_gangs(cluster, namespace, client.version())
 
 
 def check_node_warnings(client: KubernetesClient) -> Iterator[Check]:
@@ -124,6 +128,25 @@ def _check_role(cluster: ClusterInspection, namespace: str) -> Check:
     if not subjects:
         return problem("role", f"no RoleBinding gives anybody the Role {ROLE}", _APPLY_ROLE)
     return is_ok("role", f"{ROLE} is given to {', '.join(subjects)}")
+
+
+def _check_gangs(cluster: ClusterInspection, namespace: str, version: ServerVersion) -> Iterator[Check]:
+    """Check what jobs of several nodes need besides, without which all others run: that it lacks is no problem."""
+    if version.minor < KNOWS_GANGS:
+        text = f"jobs with `nodes` are refused: they need Kubernetes 1.{KNOWS_GANGS}, and this is {version.git_version}"
+        yield unknown(_GANGS, text)
+        return
+    try:
+        rules = cluster.role_rules(namespace, ROLE)
+    except ForbiddenError:
+        return
+    if rules is None:
+        return
+    if missing := missing_verbs(rules, NEEDED_OF_GANGS):
+        text = f"the Role {ROLE} does not allow {', '.join(missing)}, for which jobs with `nodes` wait"
+        yield unknown(_GANGS, text, _APPLY_ROLE)
+        return
+    yield is_ok(_GANGS, f"{version.git_version} gives pods their ranks, and {ROLE} allows the Service of their Job")
 
 
 def _unless_forbidden(name: str, check: Callable[[], Check], permission: str, to_do: str = APPLY_READER) -> Check:

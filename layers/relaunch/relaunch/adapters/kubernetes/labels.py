@@ -15,7 +15,8 @@ TASK = "relaunch/task"
 JOB = "relaunch/job"
 ATTEMPT = "relaunch/attempt"
 PLACEMENT = "relaunch/placement"
-"""The keys of the labels."""
+NODES = "relaunch/nodes"
+"""The keys of the labels; the last one is that of the pods of a job of several nodes, and says how many."""
 
 OWNER = "relaunch/owner"
 REQUEST = "relaunch/request"
@@ -25,20 +26,26 @@ STOP_REASON = "relaunch/stop-reason"
 MAX_NAME_LENGTH = 63
 """Of a Job: its pods have it as the value of a label."""
 
+MAX_GANG_NAME_LENGTH = 54
+"""Of a Job of several nodes: `<job>-31-` is what the names of its pods begin with, and is cut at 58 characters
+(podGenerateNameWithIndex, pkg/controller/job of Kubernetes)."""
+
 _HASH_LENGTH = 10
 _OWNER = re.compile(r"(?P<job_id>.+)/(?P<number>[1-9][0-9]{0,8})", re.ASCII)
 
 
-def task_name(attempt: AttemptKey, placement_number: int) -> str:
+def task_name(attempt: AttemptKey, placement_number: int, nodes: int = 1) -> str:
     """Return the name of the Job of a placement, which is unique to it and always the same."""
-    return _fit(attempt.job_id, f"-{attempt.attempt_number}-{placement_number}")
+    room = MAX_NAME_LENGTH if nodes == 1 else MAX_GANG_NAME_LENGTH
+    return _fit(attempt.job_id, f"-{attempt.attempt_number}-{placement_number}", room)
 
 
-def task_labels(stack: str, attempt: AttemptKey, placement_number: int) -> dict[str, str]:
-    """Return the labels of the Job of a placement, and of its pod."""
+def task_labels(stack: str, attempt: AttemptKey, placement_number: int, nodes: int = 1) -> dict[str, str]:
+    """Return the labels of the Job of a placement, and of its pods."""
     return {
+        **({NODES: str(nodes)} if nodes > 1 else {}),
         STACK: stack_label(stack),
-        TASK: task_name(attempt, placement_number),
+        TASK: task_name(attempt, placement_number, nodes),
         JOB: _fit(attempt.job_id, ""),
         ATTEMPT: str(attempt.attempt_number),
         PLACEMENT: str(placement_number),
@@ -81,9 +88,9 @@ def is_task_name(name: str) -> bool:
     return len(name) <= MAX_NAME_LENGTH and re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", name) is not None
 
 
-def _fit(name: str, suffix: str) -> str:
+def _fit(name: str, suffix: str, length: int = MAX_NAME_LENGTH) -> str:
     """Return a name as a label in RFC 1123; one that had to be changed ends with a hash of the original."""
-    room = MAX_NAME_LENGTH - len(suffix)
+    room = length - len(suffix)
     plain = re.sub(r"[^a-z0-9-]", "-", name.lower()).strip("-")
     if plain == name and len(plain) <= room:
         return plain + suffix

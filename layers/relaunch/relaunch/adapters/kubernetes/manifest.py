@@ -6,6 +6,7 @@ Sources: the Kubernetes API Reference (batch/v1, v1), and those of core.kubernet
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from relaunch.adapters.kubernetes.gang_manifest import group_labels, job_fields, rank_variables, service_name
 from relaunch.adapters.kubernetes.labels import owner_annotation, task_labels, task_name
 from relaunch.adapters.kubernetes.pod_parts import (
     cpu_quantity,
@@ -22,7 +23,7 @@ from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.kubernetes.acs import ask_storage
 from relaunch.core.kubernetes.node_labels import NodeLabels
-from relaunch.core.kubernetes.pod_fragment import find_fragment_problems
+from relaunch.core.kubernetes.pod_fragment import find_fragment_problems, find_gang_fragment_problems
 from relaunch.core.kubernetes.pod_gpus import PodGpus
 from relaunch.core.kubernetes.rules import MAIN_CONTAINER, QUEUE_LABEL, ask_gpus, purchase_options
 from relaunch.core.launches.launch import LaunchRequest
@@ -66,6 +67,7 @@ def preview_job(definition: JobDefinition, stack: str, labels: NodeLabels | None
         offering=OfferingKey(str(definition.target), None, purchase),
         workload=definition.kubernetes,
         gpu=definition.accelerator.gpu,
+        nodes=definition.nodes,
     )
     return build_job(request, definition.target, stack, labels)
 
@@ -81,19 +83,26 @@ def build_job(request: LaunchRequest, target: Target, stack: str, labels: NodeLa
     gpu = request.gpu
     if workload is None or gpu is None:
         raise PermanentError(f"launching {request.attempt}: the job has no `kubernetes` or no `accelerator.gpu`")
-    if problems := find_fragment_problems(workload, request.container, request.environment):
+    problems = find_fragment_problems(workload, request.container, request.environment)
+    if not problems and request.nodes > 1:
+        problems = tuple(find_gang_fragment_problems(workload))
+    if problems:
         raise PermanentError(f"launching {request.attempt}: {'; '.join(map(str, problems))}")
     gpus = ask_gpus(target, gpu, workload, request.offering.purchase, labels)
-    own = {**task_labels(stack, request.attempt, request.placement_number), "app.kubernetes.io/managed-by": "relaunch"}
+    name = task_name(request.attempt, request.placement_number, request.nodes)
+    own = {
+        **task_labels(stack, request.attempt, request.placement_number, request.nodes),
+        "app.kubernetes.io/managed-by": "relaunch",
+    }
     pod_labels = {**workload.labels, **own}
+    group = group_labels(target, name, request.nodes)
     annotations = {**workload.annotations, **owner_annotation(request.attempt)}
     # The disk of ACS is the pod's, and has its image; elsewhere it is a resource of the container.
     own_disk = ask_storage(workload.disk_mib) if target.capabilities.has_compute_classes else {}
     template = {
-        "metadata": {"labels": {**pod_labels, **gpus.labels}, "annotations": {**annotations, **own_disk}},
-        "spec": _pod_spec(request, workload, gpus, target),
+        "metadata": {"labels": {**pod_labels, **gpus.labels, **group}, "annotations": {**annotations, **own_disk}},
+        "spec": _pod_spec(request, workload, gpus, target, name),
     }
-    name = task_name(request.attempt, request.placement_number)
     queue = {QUEUE_LABEL: workload.queue} if workload.queue else {}
     return {
         "apiVersion": "batch/v1",
@@ -101,8 +110,7 @@ def build_job(request: LaunchRequest, target: Target, stack: str, labels: NodeLa
         "metadata": {"name": name, "labels": {**pod_labels, **queue}, "annotations": annotations},
         "spec": {
             **({"suspend": True} if queue else {}),
-            "parallelism": 1,
-            "completions": 1,
+            **job_fields(request.nodes),
             "backoffLimit": 0,
             "ttlSecondsAfterFinished": _KEPT_SECONDS,
             "podFailurePolicy": {"rules": [_DISRUPTION_RULE, _exit_code_rule(request.container)]},
@@ -118,17 +126,22 @@ def _exit_code_rule(container: str) -> dict[str, Any]:
     return {"action": "FailJob", "onExitCodes": codes, "onPodConditions": []}
 
 
-def _pod_spec(request: LaunchRequest, workload: KubernetesWorkload, gpus: PodGpus, target: Target) -> dict[str, Any]:
+def _pod_spec(
+    request: LaunchRequest, workload: KubernetesWorkload, gpus: PodGpus, target: Target, name: str
+) -> dict[str, Any]:
     found, mounts = volumes(workload)
+    container = _container(request, workload, mounts, name) | {"resources": _resources(workload, gpus, target)}
     spec: dict[str, Any] = {
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": STOP_TIMEOUT_SECONDS,
         # Without it a pod has the token of its service account, that of the namespace's default one too.
         "automountServiceAccountToken": bool(workload.service_account) and workload.service_account_token,
         "securityContext": _pod_security_context(workload),
-        "containers": [_container(request, workload, mounts) | {"resources": _resources(workload, gpus, target)}],
+        "containers": [container],
         **placement(workload, gpus.tolerations),
     }
+    if request.nodes > 1:
+        spec["subdomain"] = service_name(name)
     if found:
         spec["volumes"] = found
     if workload.service_account:
@@ -155,13 +168,15 @@ def _container_security_context(workload: KubernetesWorkload) -> dict[str, Any]:
     return context
 
 
-def _container(request: LaunchRequest, workload: KubernetesWorkload, mounts: list[dict[str, Any]]) -> dict[str, Any]:
+def _container(
+    request: LaunchRequest, workload: KubernetesWorkload, mounts: list[dict[str, Any]], name: str
+) -> dict[str, Any]:
     container: dict[str, Any] = {"name": request.container, "image": workload.image}
     if request.command:
         container["command"] = list(request.command)
     if workload.working_directory:
         container["workingDir"] = workload.working_directory
-    if found := variables(request.environment, workload):
+    if found := [*variables(request.environment, workload), *rank_variables(request, name)]:
         container["env"] = found
     if mounts:
         container["volumeMounts"] = mounts

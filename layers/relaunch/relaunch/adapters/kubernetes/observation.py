@@ -34,6 +34,7 @@ from relaunch.core.launches.launch import (
     TaskPhase,
 )
 from relaunch.core.launches.launch import Node as TargetNode
+from relaunch.core.records import dataclass
 
 _FINISHED = ("Complete", "Failed")
 # "Custom conditions of ACS pods": whether the virtual node that a pod was placed on has an instance for it.
@@ -70,7 +71,25 @@ def observe_task(
     one then the task has stopped.
     """
     # A pod is replaced by an old server only; the newest one counts.
-    pod = max(pods, key=_age, default=None)
+    pod = max(pods, key=age_of, default=None)
+    return observe_with_pod(job, pods, pod, TaskSigns(warned_at, refusal, has_finished, queue))
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSigns:
+    """What events say about a task; see `observe_task`."""
+
+    warned_at: datetime | None = None
+    refusal: StopReport | None = None
+    has_finished: bool = False
+    queue: str = ""
+
+
+def observe_with_pod(job: Job | None, pods: Sequence[Pod], pod: Pod | None, signs: TaskSigns) -> TaskObservation:
+    """Return the state of a task as `observe_task` does, by the one of its pods that counts, None if it has none."""
+    warned_at = signs.warned_at
+    refusal = signs.refusal
+    has_finished = signs.has_finished
     phase = phase_of(job, pods, pod)
     metadata = _metadata(job, pod)
     statuses = pod.status.container_statuses if pod else ()
@@ -100,14 +119,14 @@ def observe_task(
         created_at=metadata.creation_timestamp,
         started_at=started_at,
         stopped_at=_stopped_at(job, (*init_statuses, *statuses)) if phase is TaskPhase.STOPPED else None,
-        waiting_for=explain_wait(pod) or (queue_words(job, queue) if job and is_suspended else refused.text),
+        waiting_for=explain_wait(pod) or (queue_words(job, signs.queue) if job and is_suspended else refused.text),
         warned_at=warned_at or _taken_away_at(job, pod),
         may_have_run=phase is TaskPhase.STOPPED and started_at is None and not is_suspended and _may_have_run(pod),
         is_suspended=is_suspended and pod is None,
     )
 
 
-def _age(pod: Pod) -> tuple[bool, str, str]:
+def age_of(pod: Pod) -> tuple[bool, str, str]:
     """Return what orders the pods of a task: times are in whole seconds, and what is deleted was replaced."""
     metadata = pod.metadata
     return metadata.deletion_timestamp is None, str(metadata.creation_timestamp or ""), metadata.name
@@ -189,14 +208,21 @@ def _taken_away_at(job: Job | None, pod: Pod | None) -> datetime | None:
     """
     if pod is None:
         return None
-    announced = (each for each in pod.status.conditions if each.reason in TO_BE_RELEASED)
-    condition = find_condition(pod.status.conditions, DISRUPTION_TARGET) or next(announced, None)
-    if condition is not None:
+    if (condition := find_announcement(pod)) is not None:
         return condition.last_transition_time
-    deleted_by = pod.metadata.deletion_timestamp
-    if deleted_by is None or job is None or is_stop_called(job):
-        return None
-    return deleted_by - timedelta(seconds=pod.metadata.deletion_grace_period_seconds or 0)
+    return None if job is None or is_stop_called(job) else deleted_at(pod)
+
+
+def find_announcement(pod: Pod) -> Condition | None:
+    """Return the condition that says that the pod is going to be taken away, None if it has none."""
+    announced = (each for each in pod.status.conditions if each.reason in TO_BE_RELEASED)
+    return find_condition(pod.status.conditions, DISRUPTION_TARGET) or next(announced, None)
+
+
+def deleted_at(pod: Pod) -> datetime | None:
+    """Return when the deletion of a pod began, None if it did not: the API has the end of its grace period."""
+    gone_by = pod.metadata.deletion_timestamp
+    return None if gone_by is None else gone_by - timedelta(seconds=pod.metadata.deletion_grace_period_seconds or 0)
 
 
 def _resource_version(*objects: Job | Pod | None) -> int:

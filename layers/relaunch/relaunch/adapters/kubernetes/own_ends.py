@@ -29,15 +29,24 @@ def lacks_end(job: Job) -> bool:
     """Return whether a Job without a pod leaves open whether its program finished or saved."""
     is_complete = find_condition(job.status.conditions, "Complete") is not None
     is_known = STOP_REASON in job.metadata.annotations or job.metadata.deletion_timestamp is not None
-    is_virtual = any(each.startswith(_OF_VIRTUAL_NODES) for each in job.spec.template.metadata.labels)
-    return is_complete and not is_known and not is_virtual
+    return is_complete and not is_known and not is_on_virtual_node(job)
+
+
+def is_on_virtual_node(job: Job) -> bool:
+    """Return whether the pods of a Job ask for virtual nodes, of whose events nothing is documented."""
+    return any(each.startswith(_OF_VIRTUAL_NODES) for each in job.spec.template.metadata.labels)
 
 
 def find_finished(jobs: Iterable[Job], completed: Iterable[Event], killed: Iterable[Event]) -> frozenset[str]:
     """Return the names of the Jobs whose programs had finished; the events are those of both reasons."""
     kept = {each.involved_object.uid for each in completed}
-    named = (_POD_NAME.fullmatch(each.involved_object.name) for each in killed)
-    stopped = {each["job"] for each in named if each is not None}
+    stopped = {owner_of_pod(each.involved_object.name) for each in killed}
     return frozenset(
         job.metadata.name for job in jobs if job.metadata.uid in kept and job.metadata.name[:_ROOM] not in stopped
     )
+
+
+def owner_of_pod(name: str) -> str:
+    """Return what the name of a pod begins with: that of its Job, and its index if it has one; empty for another."""
+    found = _POD_NAME.fullmatch(name)
+    return found["job"] if found is not None else ""

@@ -68,12 +68,13 @@ class PodWarnings:
         return {name: Warned(at) for at, name in reversed(announced)}
 
     def _find_on_tainted_nodes(self, pods: Iterable[Pod]) -> Mapping[str, Warned]:
-        live = [pod for pod in pods if pod.spec.node_name and not _is_ending(pod)]
+        live = [pod for pod in pods if pod.spec.node_name and not is_ending_pod(pod)]
         taints = self._read_taints(dict.fromkeys(pod.spec.node_name for pod in live))
-        said = {
-            _task_of(pod): find_node_warning(taints.get(pod.spec.node_name, ()), _tolerations_of(pod)) for pod in live
-        }
-        return {name: Warned(self.now(), words) for name, words in said.items() if words}
+        said = [
+            (_task_of(pod), find_node_warning(taints.get(pod.spec.node_name, ()), _tolerations_of(pod))) for pod in live
+        ]
+        # One of several pods of a task is enough.
+        return {name: Warned(self.now(), words) for name, words in said if words}
 
     def _read_taints(self, names: Iterable[str]) -> Mapping[str, Sequence[NodeTaint]]:
         """Return the taints of nodes, as far as they can be read: a first one that cannot stands for all."""
@@ -88,7 +89,8 @@ class PodWarnings:
         return taints
 
 
-def _is_ending(pod: Pod) -> bool:
+def is_ending_pod(pod: Pod) -> bool:
+    """Return whether a pod has ended, or is being deleted."""
     return pod.status.phase in _OVER or pod.metadata.deletion_timestamp is not None
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -9,7 +10,10 @@ from itertools import groupby
 from typing import Any, Protocol
 
 from relaunch.adapters.kubernetes.api.errors import AlreadyExistsError, NotFoundError
-from relaunch.adapters.kubernetes.api.models import Event, Job, Node, Pod, ServerVersion
+from relaunch.adapters.kubernetes.api.models import Event, Job, Node, Pod
+from relaunch.adapters.kubernetes.gang_ends import RankEnds, read_ends, reason_of_end
+from relaunch.adapters.kubernetes.gang_launch import GangCluster, check_cluster, finish_launch
+from relaunch.adapters.kubernetes.gang_observation import GangSigns, lacks_ranks, nodes_of, observe_ranks
 from relaunch.adapters.kubernetes.labels import (
     REQUEST,
     STOP_REASON,
@@ -18,14 +22,13 @@ from relaunch.adapters.kubernetes.labels import (
     select_attempt,
     select_stack,
     select_tasks,
-    task_name,
 )
 from relaunch.adapters.kubernetes.launches import check_limits, outcome_of_error, outcome_of_existing
 from relaunch.adapters.kubernetes.manifest import manifest_builder
 from relaunch.adapters.kubernetes.observation import is_ending, is_stop_called, observe_node, observe_task
 from relaunch.adapters.kubernetes.own_ends import COMPLETED, KILLING, find_finished, lacks_end
 from relaunch.adapters.kubernetes.pod_refusals import FAILED_CREATE, report_refusal
-from relaunch.adapters.kubernetes.pod_warnings import PodWarnings
+from relaunch.adapters.kubernetes.pod_warnings import PodWarnings, is_ending_pod
 from relaunch.adapters.kubernetes.queues import KNOWS_SUSPEND, QUEUE_PENDING, find_queue_words, is_held_back
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import AttemptKey
@@ -54,13 +57,11 @@ ManifestBuilder = Callable[[LaunchRequest], Mapping[str, Any]]
 """Builds the Job of a placement, the same for the same request, with the labels and the owner of `labels`."""
 
 
-class Cluster(Protocol):
+class Cluster(GangCluster, Protocol):
     """What is asked of the Kubernetes API; see `api.client`, whose errors these are."""
 
     @property
     def identity(self) -> str: ...
-
-    def version(self) -> ServerVersion: ...
 
     def create_job(self, manifest: Mapping[str, Any]) -> Job: ...
 
@@ -82,13 +83,14 @@ class Cluster(Protocol):
 class KubernetesTarget:
     """Implements TaskTarget for the Jobs of one stack in one namespace.
 
-    A task is a Job with one pod, and its name in the target is that of the Job. The Job of a placement has a name of
-    its own, so that it is created once however often it is sent. Machines are the cluster's: what asks for EC2
-    instances finds none.
+    A task is a Job with one pod, or with one for each node, and its name in the target is that of the Job. The Job of a
+    placement has a name of its own, so that it is created once however often it is sent. Machines are the cluster's:
+    what asks for EC2 instances finds none.
     """
 
     def __init__(self, cluster: Cluster, stack: str, build_manifest: ManifestBuilder, warnings: PodWarnings) -> None:
         self._cluster = cluster
+        self._now = warnings.now
         self._stack = stack
         self._build_manifest = build_manifest
         self._warnings = warnings
@@ -100,17 +102,19 @@ class KubernetesTarget:
         manifest = self._build_manifest(request)
         if violations := check_limits(manifest):
             raise PermanentError(f"launching {request.attempt}: {'; '.join(violations)}")
-        name = task_name(request.attempt, request.placement_number)
+        name = str(manifest["metadata"]["name"])
         request_hash = hash_of(manifest)
         try:
             if manifest["spec"].get("suspend"):
                 self._check_suspend()
-            self._cluster.create_job(with_hash(manifest, request_hash))
+            if request.nodes > 1:
+                check_cluster(self._cluster, manifest)
+            created = self._cluster.create_job(with_hash(manifest, request_hash))
         except AlreadyExistsError:
-            return self._outcome_of_existing(name, request_hash)
+            return self._outcome_of_existing(manifest, request_hash)
         except PortError as error:
             return outcome_of_error(error)
-        return TaskPlaced(name)
+        return TaskPlaced(name) if request.nodes == 1 else finish_launch(self._cluster, manifest, created)
 
     def _check_suspend(self) -> None:
         """Check that the cluster holds Jobs back: one that does not would run the job past its queue.
@@ -125,11 +129,17 @@ class KubernetesTarget:
                 f"{version.git_version}, on which the job would run past its queue"
             )
 
-    def _outcome_of_existing(self, name: str, request_hash: str) -> LaunchOutcome:
+    def _outcome_of_existing(self, manifest: Mapping[str, Any], request_hash: str) -> LaunchOutcome:
+        name = str(manifest["metadata"]["name"])
         try:
-            return outcome_of_existing(name, self._cluster.get_job(name), request_hash)
+            existing = self._cluster.get_job(name)
         except PortError as error:
             return LaunchUncertain(f"the Job {name} exists and cannot be read: {error}")
+        outcome = outcome_of_existing(name, existing, request_hash)
+        if existing is None or nodes_of(existing, ()) == 1:
+            return outcome
+        finished = finish_launch(self._cluster, manifest, existing)
+        return outcome if isinstance(finished, TaskPlaced) else finished
 
     def stop(self, task_id: str, reason: str) -> None:
         """Stop a task by the deadline of its Job: no pod replaces the one that the Job controller then deletes.
@@ -176,13 +186,12 @@ class KubernetesTarget:
 
     def list_nodes(self) -> Iterator[Sequence[NodeObservation]]:
         """Yield the nodes; none if the role of Relaunch may not read them, which it need not."""
-        counts: dict[str, int] = {}
-        for page in self.list_tasks():
-            for task in page:
-                counts[task.node or ""] = counts.get(task.node or "", 0) + 1
+        # Those of one task may be on several nodes.
+        pods = {pod.metadata.name: pod for page in self._cluster.list_pods(select_stack(self._stack)) for pod in page}
+        counts = Counter(pod.spec.node_name for pod in pods.values() if not is_ending_pod(pod))
         try:
             for nodes in self._cluster.list_nodes():
-                yield [observe_node(each, counts.get(each.metadata.name, 0)) for each in nodes]
+                yield [observe_node(each, counts[each.metadata.name]) for each in nodes]
         except PermanentError:
             return
 
@@ -232,23 +241,27 @@ class KubernetesTarget:
         pods_of = _by_task(pods)
         known = {job.metadata.name: job for job in jobs}
         warned = self._warnings.find(pods)
-        without_pod = [job for name, job in known.items() if name not in pods_of]
+        without_pod = [job for name, job in known.items() if lacks_ranks(job, pods_of.get(name, ()))]
         refused = self._find_refusals(without_pod)
-        finished = self._find_finished(without_pod)
+        finished = self._find_finished([job for job in without_pod if job.metadata.name not in pods_of])
+        ends = self._find_ends([job for job in without_pod if nodes_of(job, ()) > 1])
         queues = self._find_queue_words(without_pod)
-        observed = (
-            observe_task(
-                known.get(name),
-                pods_of.get(name, ()),
-                warned[name].at if name in warned else None,
-                refused.get(name),
-                has_finished=name in finished,
-                queue=queues.get(name, ""),
-            )
-            for name in dict.fromkeys((*known, *pods_of))
-        )
-        words = {name: each.words for name, each in warned.items()}
-        return [replace(each, cluster=self.identify(), warning=words.get(each.task_id, "")) for each in observed]
+        observed: list[TaskObservation] = []
+        for name in dict.fromkeys((*known, *pods_of)):
+            job = known.get(name)
+            own = pods_of.get(name, [])
+            warning = warned.get(name)
+            warned_at = warning.at if warning is not None else None
+            if nodes_of(job, own) > 1:
+                signs = GangSigns(warned_at, refused.get(name), queues.get(name, ""), ends.get(name, RankEnds()))
+                seen = observe_ranks(job, own, signs, self._now())
+            else:
+                has_finished = name in finished
+                words = queues.get(name, "")
+                seen = observe_task(job, own, warned_at, refused.get(name), has_finished=has_finished, queue=words)
+            said = warning.words if warning is not None else seen.warning
+            observed.append(replace(seen, cluster=self.identify(), warning=said))
+        return observed
 
     def _find_finished(self, jobs: Iterable[Job]) -> frozenset[str]:
         """Return the names of the complete Jobs whose programs had ended before their pods were removed.
@@ -265,6 +278,25 @@ class KubernetesTarget:
             return find_finished(asked, completed, self._cluster.list_events(reason=KILLING))
         except PermanentError:
             return frozenset()
+
+    def _find_ends(self, jobs: Iterable[Job]) -> Mapping[str, RankEnds]:
+        """Return what events say about pods that are gone, for Jobs of several nodes that finished by themselves.
+
+        Raises:
+            TransientError: events cannot be read now: the Job, which is kept, is looked at again soon.
+        """
+        reasons = {job.metadata.name: reason_of_end(job) for job in jobs}
+        asked = [job for job in jobs if reasons[job.metadata.name]]
+        if not asked:
+            return {}
+        try:
+            # The ends of Jobs are read first: what led to them is older.
+            ended = {reason: self._cluster.list_events(reason=reason) for reason in filter(None, {*reasons.values()})}
+            killed = self._cluster.list_events(reason=KILLING)
+        except PermanentError:
+            return {}
+        names = ((job, job.metadata.name) for job in asked)
+        return {name: read_ends(job, nodes_of(job, ()), ended[reasons[name]], killed) for job, name in names}
 
     def _find_refusals(self, jobs: Iterable[Job]) -> Mapping[str, StopReport]:
         """Return the latest words of the events that say why Jobs have no pod, by the names of the Jobs.

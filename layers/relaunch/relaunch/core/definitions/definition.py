@@ -169,8 +169,8 @@ class JobDefinition:
     `callers` are the callers of job_api that may start its jobs (core.definitions.callers); all of them if empty.
     `notices` are receivers that are sent notices of its jobs, besides those that get notices of all definitions.
     Without `concurrency` its jobs run side by side. `links` are templates of URLs by name (core.definitions.links).
-    With `nodes` above 1 a job runs as many tasks at once, each with a machine of our own for itself; `accelerator` and
-    `max_price_usd_per_hour` are those of one of them.
+    With `nodes` above 1 a job runs as many tasks at once, each with a machine of our own for itself, or on a cluster as
+    many pods; `accelerator`, the pod of `kubernetes`, and `max_price_usd_per_hour` are those of one of them.
     """
 
     name: str

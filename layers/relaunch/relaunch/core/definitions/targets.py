@@ -24,8 +24,8 @@ class Capabilities:
     says which labels its nodes have for the model of their GPUs and for how they are bought. `has_node_taints`: its
     nodes announce by taints that they are taken away. `is_on_alibaba_cloud`: functions sign in to it as a RAM role of
     Alibaba Cloud, otherwise with their own roles of AWS, or with a kubeconfig. `notice_window`: the end of a task
-    within this time after a warning is attributed to it. `runs_several_nodes`: a job may have several tasks at once,
-    each on a machine for itself.
+    within this time after a warning is attributed to it. `has_pod_groups`: its scheduler places the pods of a job of
+    several nodes all together, or none of them.
     """
 
     takes_task_definition: bool
@@ -43,7 +43,7 @@ class Capabilities:
     has_node_taints: bool
     is_on_alibaba_cloud: bool
     notice_window: timedelta
-    runs_several_nodes: bool
+    has_pod_groups: bool
 
 
 _ECS = Capabilities(
@@ -63,7 +63,8 @@ _ECS = Capabilities(
     is_on_alibaba_cloud=False,
     # Two minutes ahead.
     notice_window=timedelta(minutes=3),
-    runs_several_nodes=True,
+    # Its ranks are tasks, which are launched when all machines are ready.
+    has_pod_groups=False,
 )
 _KUBERNETES = Capabilities(
     takes_task_definition=False,
@@ -86,12 +87,22 @@ _KUBERNETES = Capabilities(
     # termination-sec`), and ACS announces it five ahead ("Overview of BestEffort computing"). A pod then has its grace
     # period.
     notice_window=timedelta(minutes=10),
-    runs_several_nodes=False,
+    # Its own scheduler places one pod after the other; a queue such as Kueue admits all of a Job.
+    has_pod_groups=False,
 )
 # Nodes of a pool of spot instances are taken away too, but a job cannot choose them by its purchase option.
-_ACK = replace(_KUBERNETES, has_spot=False, has_node_labels=False, is_on_alibaba_cloud=True)
-# Spot is its quality of service `best-effort`; its nodes are virtual.
-_ACS = replace(_ACK, has_spot=True, has_compute_classes=True, takes_gpu_driver=True, has_node_taints=False)
+# Its scheduler makes groups by labels ("Use Gang scheduling", ACK managed Pro clusters).
+_ACK = replace(_KUBERNETES, has_spot=False, has_node_labels=False, is_on_alibaba_cloud=True, has_pod_groups=True)
+# Spot is its quality of service `best-effort`; its nodes are virtual. It groups pods by objects of another kind, which
+# the functions may not make.
+_ACS = replace(
+    _ACK,
+    has_spot=True,
+    has_compute_classes=True,
+    takes_gpu_driver=True,
+    has_node_taints=False,
+    has_pod_groups=False,
+)
 
 
 class Target(StrEnum):

@@ -22,6 +22,10 @@ GPU_COUNT = "aliyun.com/gpu-count"
 SHARING = "ack.node.gpu.schedule"
 PLACEMENT = "ack.node.gpu.placement"
 GPU_NAME = "aliyun.accelerator/nvidia_name"
+GROUP_NAME = "pod-group.scheduling.sigs.k8s.io/name"
+GROUP_SIZE = "pod-group.scheduling.sigs.k8s.io/min-available"
+"""The pod labels that let its scheduler place pods all together or not at all ("Use Gang scheduling")."""
+GROUP_LABELS = frozenset({GROUP_NAME, GROUP_SIZE})
 OWN_LABELS = frozenset({GPU_COUNT})
 
 COMPUTE_STEP_PERCENT = 5

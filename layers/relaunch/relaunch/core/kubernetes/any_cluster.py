@@ -65,6 +65,11 @@ def ask_plain_gpus(
     )
 
 
+def is_part_of_gpu(resource: str) -> bool:
+    """Return whether a resource is a partition of a GPU, or one that is shared in time."""
+    return re.fullmatch(f"{_MIG}|{_SHARED}", resource) is not None
+
+
 def _toleration_of(label: NodeLabel) -> Toleration:
     return Toleration(label.key, label.value, TaintEffect.NO_SCHEDULE)
 

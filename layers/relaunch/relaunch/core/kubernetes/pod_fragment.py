@@ -103,6 +103,12 @@ _SIZES = {"cpu": "kubernetes.vcpus", "memory": "kubernetes.memory", "ephemeral-s
 _GPU = re.compile(r"(?:nvidia\.com/(?:gpu|mig-)|(?:aliyun|alibabacloud)\.com/gpu|amd\.com/gpu).*")
 _OWN_KEYS = ack.OWN_LABELS | acs.OWN_LABELS | {acs.EXTRA_STORAGE}
 _OWN_VARIABLES = ("RELAUNCH_", "ECS_")
+_NAMES_OF_RANKS = {
+    "hostname": "a cluster gives each pod its own, and the others look for that",
+    "subdomain": "it is the Service of the job, which its pods meet at",
+    "setHostnameAsFQDN": "the name with the Service would be longer than a host's may be",
+}
+_CLUSTER_DNS = frozenset({"ClusterFirst", "ClusterFirstWithHostNet"})
 
 
 def find_fragment_problems(
@@ -122,6 +128,24 @@ def find_fragment_problems(
     ]
     problems = [_problem(place, "is taken: Relaunch sets it") for place in taken]
     return (*problems, *_find_contradictions(pod.get("spec", {}), workload, container, environment))
+
+
+def find_gang_fragment_problems(workload: KubernetesWorkload) -> Iterator[Problem]:
+    """Yield what the fragment of a job of several nodes may not say, if it is one that any job may have.
+
+    Its pods find each other by names that the Job controller and DNS give them ("Job with Pod-to-Pod Communication",
+    "DNS for Services and Pods", Kubernetes documentation).
+    """
+    pod: Any = workload.pod
+    for key in sorted(pod.get("metadata", {}).get("labels", {}).keys() & ack.GROUP_LABELS):
+        yield _problem(("metadata", "labels", key), "is taken: Relaunch sets it for a job with `nodes`")
+    spec = pod.get("spec", {})
+    for key, why in _NAMES_OF_RANKS.items():
+        if key in spec:
+            yield _problem(("spec", key), f"may not be set for a job with `nodes`: {why}")
+    if spec.get("dnsPolicy", "ClusterFirst") not in _CLUSTER_DNS:
+        text = "must be ClusterFirst for a job with `nodes`: its pods meet by name in the cluster"
+        yield _problem(("spec", "dnsPolicy"), text)
 
 
 def _find_unknown(value: Any, shape: Any, place: Place) -> Iterator[Problem]:

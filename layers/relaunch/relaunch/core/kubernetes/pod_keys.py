@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, TaintEffect, Toleration
 from relaunch.core.kubernetes import ack, acs
-from relaunch.core.kubernetes.pod_fragment import find_fragment_problems
+from relaunch.core.kubernetes.pod_fragment import find_fragment_problems, find_gang_fragment_problems
 from relaunch.core.kubernetes.problem import Problem, of_workload
 from relaunch.core.kubernetes.rules import MAIN_CONTAINER
 
@@ -35,6 +35,8 @@ def find_pod_problems(definition: JobDefinition) -> tuple[Problem, ...]:
         return ()
     container = definition.container or MAIN_CONTAINER
     fragment = find_fragment_problems(workload, container, definition.environment)
+    if not fragment and definition.nodes > 1:
+        fragment = tuple(find_gang_fragment_problems(workload))
     return (*_find_key_problems(definition, workload), *fragment)
 
 

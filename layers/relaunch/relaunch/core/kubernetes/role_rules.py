@@ -11,7 +11,16 @@ NEEDED: Mapping[tuple[str, str], frozenset[str]] = {
     ("", "pods"): frozenset({"list"}),
     ("", "events"): frozenset({"list"}),
 }
-"""By API group and resource, the verbs of that file."""
+"""By API group and resource, the verbs of that file without which no job runs."""
+NEEDED_OF_GANGS: Mapping[tuple[str, str], frozenset[str]] = {
+    ("batch", "jobs"): frozenset({"delete"}),
+    ("", "services"): frozenset({"create", "delete", "get"}),
+}
+"""Those that jobs of several nodes need besides.
+
+A Service with an owner may be made by who may delete it (admission plug-in OwnerReferencesPermissionEnforcement). A Job
+is deleted whose pods have no ranks.
+"""
 NODES_ROLE = "relaunch-nodes"
 """The name of the ClusterRole in infrastructure/kubernetes/nodes.yaml."""
 NEEDED_OF_NODES: Mapping[tuple[str, str], frozenset[str]] = {("", "nodes"): frozenset({"get"})}

@@ -5,7 +5,7 @@ GPUs that a job asks for. There is one for each purchase option, spot first, bec
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
@@ -16,10 +16,10 @@ from relaunch.core.definitions.kubernetes_workload import ComputeClass, Kubernet
 from relaunch.core.definitions.targets import Target
 from relaunch.core.kubernetes import ack, acs
 from relaunch.core.kubernetes.acs import class_of
-from relaunch.core.kubernetes.any_cluster import ask_plain_gpus, find_whole_gpu_problems
+from relaunch.core.kubernetes.any_cluster import ask_plain_gpus, find_whole_gpu_problems, is_part_of_gpu
 from relaunch.core.kubernetes.node_fit import GpuNode, NodeFit, predict_fit
 from relaunch.core.kubernetes.node_labels import NodeLabels
-from relaunch.core.kubernetes.pod_gpus import PodGpus
+from relaunch.core.kubernetes.pod_gpus import WHOLE_GPUS, PodGpus
 from relaunch.core.kubernetes.problem import GPU, Problem, of_gpu, of_workload
 from relaunch.core.offerings.instance_types import NVIDIA, InstanceType
 from relaunch.core.offerings.offering import CapacityMemory, Offering
@@ -65,13 +65,17 @@ def find_problems(definition: JobDefinition) -> tuple[Problem, ...]:
         return (Problem(("kubernetes",), f"`kubernetes` is missing: {definition.target} needs its image at least"),)
     if gpu is None:
         return (Problem(("accelerator",), f"{definition.target} has NVIDIA GPUs only: give `gpu`"),)
-    return (
+    found = (
         *(Problem(GPU, text) for text in check_requirement(gpu)),
         *find_gpu_problems(gpu, workload),
         *_purchase_problems(definition),
         *_unknown_wishes(definition, gpu, workload),
         *_name_problems(definition, workload),
     )
+    if found or definition.nodes == 1:
+        return found
+    asked = ask_gpus(definition.target, gpu, workload, PurchaseOption.ON_DEMAND)
+    return tuple(_gang_problems(workload, asked.resources))
 
 
 def _rules_of(target: Target) -> Callable[[GpuRequirement, KubernetesWorkload], tuple[Problem, ...]] | None:
@@ -128,6 +132,39 @@ def _name_problems(definition: JobDefinition, workload: KubernetesWorkload) -> t
     return tuple(problems)
 
 
+def _gang_problems(workload: KubernetesWorkload, resources: Collection[str]) -> Iterator[Problem]:
+    """Yield why the pods of a job of several nodes could not train together; `resources` are those of its GPUs.
+
+    GPU instances of MIG do not reach each other (NVIDIA Multi-Instance GPU User Guide), and NCCL refuses two ranks on
+    one GPU ("Duplicate GPU detected").
+    """
+    if not set(resources) <= {WHOLE_GPUS, workload.gpu_resource}:
+        text = (
+            "a job with `nodes` trains on whole GPUs: shares of several GPUs are slower than one whole GPU, and NCCL "
+            "refuses two ranks on the same one; leave the share out, or leave `nodes` out"
+        )
+        yield Problem(GPU, text)
+    if is_part_of_gpu(workload.gpu_resource):
+        text = (
+            f"`{workload.gpu_resource}` is a part of a GPU, which NCCL cannot join with others: a job with `nodes` "
+            "trains on whole GPUs"
+        )
+        yield of_workload("gpu_resource", text)
+    for key in sorted(workload.labels.keys() & ack.GROUP_LABELS):
+        yield of_workload("labels", f"`{key}` is taken: Relaunch sets it for a job with `nodes`")
+
+
+def _group_notices(definition: JobDefinition, workload: KubernetesWorkload) -> tuple[str, ...]:
+    """Return what the owner of a job of several nodes should know of how its pods are placed."""
+    target = definition.target
+    if definition.nodes == 1 or target.capabilities.has_pod_groups or workload.queue:
+        return ()
+    return (
+        f"{target} places the {definition.nodes} pods of a job one by one: those that have a node hold it until all "
+        "do, or until the job is withdrawn and tried again; a `kubernetes.queue` admits all of them or none",
+    )
+
+
 def ask_gpus(
     target: Target,
     gpu: GpuRequirement,
@@ -181,7 +218,10 @@ def find_kubernetes_notices(definition: JobDefinition) -> tuple[str, ...]:
     gpu = definition.accelerator.gpu
     if workload is None or gpu is None:
         return ()
-    notices = list(ask_gpus(definition.target, gpu, workload, PurchaseOption.ON_DEMAND).notices)
+    notices = [
+        *ask_gpus(definition.target, gpu, workload, PurchaseOption.ON_DEMAND).notices,
+        *_group_notices(definition, workload),
+    ]
     ignored = {
         "accelerator.instance_types": definition.accelerator.instance_types,
         "disk": definition.disk_gib,

@@ -87,6 +87,9 @@ class LaunchRequest:
     With `followers` a placement has several tasks, all of them or none: rank 0 as said before, and one on each of these
     instances. All have the same revision, command and environment, but for the variables `rank_environment` of each.
     `rank` is which of them a request for one task of several is for (`ranks`).
+
+    A target of pods places one task of `nodes` pods, all of them or none as far as its scheduler can: it gives each its
+    rank and the address of the first.
     """
 
     attempt: AttemptKey
@@ -107,6 +110,7 @@ class LaunchRequest:
     followers: tuple[str, ...] = ()
     rank_environment: tuple[Mapping[str, str], ...] = ()
     rank: int = 0
+    nodes: int = 1
 
     @property
     def ranks(self) -> "tuple[LaunchRequest, ...]":
@@ -245,6 +249,8 @@ class ReportedCause(StrEnum):
     DEPENDENCY_FAILED = "dependency-failed"  # a container that it waits for did not succeed
     IMAGE = "image"  # the image cannot be pulled
     OUT_OF_MEMORY = "out-of-memory"  # the kernel killed a process for its memory
+    PEER_ENDED = "peer-ended"  # the target ended it with another rank of its job, which had ended
+    PEER_LOST = "peer-lost"  # another rank of its job is gone, and its node said nothing of how
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +294,7 @@ class TaskObservation:
     of the target holds it back, before or after its start.
 
     Of a job of several nodes `rank_count` tasks are seen as one (core.lifecycle.gangs), of which `live_ranks` have not
-    stopped.
+    stopped. `held_nodes` are those that some of its pods have while others find none.
     """
 
     task_id: str
@@ -313,6 +319,7 @@ class TaskObservation:
     may_have_run: bool = False
     cluster: str = ""
     is_suspended: bool = False
+    held_nodes: tuple[str, ...] = ()
     rank_count: int = 1
     live_ranks: tuple[int, ...] = ()
 

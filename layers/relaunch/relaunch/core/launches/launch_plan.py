@@ -17,13 +17,15 @@ def plan_launch(job: Job) -> LaunchRequest:
     definition = job.definition
     placement = attempt.placement
     is_pod = definition.target.capabilities.runs_pods
+    # A cluster makes the pods of all ranks of one request, and tells each what is its own.
+    nodes = definition.nodes if is_pod else 1
     return LaunchRequest(
         attempt=job.attempt_key,
         placement_number=placement.number,
         revision_arn=placement.revision_arn or job.revision.arn,
         container=main_container(definition, job.revision) or "",
         command=definition.command,
-        environment=training_environment(job),
+        environment={**training_environment(job), **(_of_all_ranks(job) if nodes > 1 else {})},
         offering=placement.offering,
         accelerators=_accelerators(job, placement),
         capacity_provider=placement.capacity_provider,
@@ -37,6 +39,7 @@ def plan_launch(job: Job) -> LaunchRequest:
         rank_environment=tuple(rank_environment(job, rank) for rank in range(len(placement.ranks)))
         if placement.followers
         else (),
+        nodes=nodes,
     )
 
 
@@ -89,23 +92,29 @@ def rank_environment(job: Job, rank: int) -> Mapping[str, str]:
     torch.distributed.argparse_util), and node ranks as they are given, by a static rendezvous at rank 0. Each placement
     meets at another port, so that a task of an earlier one that still runs joins none.
     """
+    return {**_of_all_ranks(job), **own_of_rank(job.definition.environment, str(rank), _master_address(job))}
+
+
+def own_of_rank(given: Mapping[str, str], rank: str, address: str) -> Mapping[str, str]:
+    """Return what is of one rank alone, or says where the first one is; `given` is what the definition sets itself."""
+    own = {"PET_NODE_RANK": rank, "PET_MASTER_ADDR": address}
+    kept = {name: value for name, value in own.items() if name not in given}
+    return {**kept, "RELAUNCH_NODE_RANK": rank, "RELAUNCH_MASTER_ADDR": address}
+
+
+def _master_address(job: Job) -> str:
+    return job.current_attempt.placement.master_address
+
+
+def _of_all_ranks(job: Job) -> Mapping[str, str]:
+    """Return what all ranks of a job of several nodes have alike, but for the address of the first."""
     attempt = job.current_attempt
-    placement = attempt.placement
-    group = f"{job.job_id}/{attempt.number}/{placement.number}"
+    group = f"{job.job_id}/{attempt.number}/{attempt.placement.number}"
     port = str(_FIRST_PORT + zlib.crc32(group.encode()) % _PORTS)
-    nodes = str(len(placement.ranks))
-    environment = {
-        "RELAUNCH_NODES": nodes,
-        "RELAUNCH_NODE_RANK": str(rank),
-        "RELAUNCH_MASTER_ADDR": placement.master_address,
-        "RELAUNCH_MASTER_PORT": port,
-        "RELAUNCH_GROUP": group,
-    }
+    nodes = str(job.definition.nodes)
     timeout = find_stop_timeout(job.definition, job.revision)
     own = {
         "PET_NNODES": nodes,
-        "PET_NODE_RANK": str(rank),
-        "PET_MASTER_ADDR": placement.master_address,
         "PET_MASTER_PORT": port,
         # torchrun makes a folder of this name (`_make_log_dir` in torch.distributed.elastic.multiprocessing).
         "PET_RDZV_ID": group.replace("/", "-"),
@@ -113,7 +122,8 @@ def rank_environment(job: Job, rank: int) -> Mapping[str, str]:
             shutdown_seconds(timeout.seconds if timeout is not None else STOP_TIMEOUT_SECONDS)
         ),
     }
-    return {**{name: value for name, value in own.items() if name not in job.definition.environment}, **environment}
+    kept = {name: value for name, value in own.items() if name not in job.definition.environment}
+    return {**kept, "RELAUNCH_NODES": nodes, "RELAUNCH_MASTER_PORT": port, "RELAUNCH_GROUP": group}
 
 
 def job_checkpoint_uri(job: Job) -> str:

@@ -320,11 +320,13 @@ class TimePassed:
     """The job's `wake_at` is reached.
 
     `is_described`: the target was asked just now and described the task, which had not stopped. `host` is what is known
-    about the instance of a task whose verdict waits; None if that was not looked up.
+    about the instance of a task whose verdict waits; None if that was not looked up. `is_partial`: it said that the
+    task holds nodes for some of its pods and finds none for others.
     """
 
     is_described: bool = False
     host: HostObservation | None = None
+    is_partial: bool = False
 
 
 JobEvent = (

@@ -10,6 +10,9 @@ one rank has ended
 The first rank that ended with an error decides, by the time of its containers: what follows it at the others are
 consequences, as torchrun's exit code 1 and aborts of NCCL are. The end of any of the machines explains all of them:
 peers fail within seconds of a lost machine, and the event of EC2 comes later.
+
+On ECS each rank is a task of its own. A cluster of Kubernetes has one task for all of them, whose pods its adapter sees
+as one by the same rules.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,6 +27,8 @@ from relaunch.core.lifecycle.stop_reason import BY_RELAUNCH, ended_at, exit_code
 PEERS_MAY_TAKE = timedelta(seconds=300)
 """How long the others may run on after the first rank that ended with 0: torchrun's agents wait so long for each other
 (`exit_barrier_timeout`, torch.distributed.elastic.agent.server.api)."""
+
+_TAKEN_AWAY = frozenset({ReportedCause.INTERRUPTED, ReportedCause.NODE_LOST})
 
 
 def is_gang(job: Job) -> bool:
@@ -48,12 +53,23 @@ def observe_gang(job: Job, seen: Mapping[str, TaskObservation | None], now: date
     ending = {rank: each for rank, each in known.items() if each.phase.is_ending}
     if not known or (len(known) < len(task_ids) and not (live and ending)):
         return None
-    first = _deciding(job, ending, now) if ending else min(known)
-    phase = _phase(job, known, ending, now)
+    return replace(see_as_one(known, len(task_ids), job.definition.container, now), task_id=task_ids[0])
+
+
+def see_as_one(
+    known: Mapping[int, TaskObservation], count: int, container: str | None, now: datetime
+) -> TaskObservation:
+    """Return the ranks that are known, of `count` in all, as one; at least one is.
+
+    `container` is the one whose exit code counts; None: all.
+    """
+    live = tuple(rank for rank, each in known.items() if each.phase is not TaskPhase.STOPPED)
+    ending = {rank: each for rank, each in known.items() if each.phase.is_ending}
+    first = _deciding(container, ending, now) if ending else min(known)
+    phase = _phase(container, known, ending, now)
     decides = known[first]
     return replace(
         decides,
-        task_id=task_ids[0],
         phase=phase,
         # That the others take too long is news without a new version of a task.
         version=sum(each.version for each in known.values()) + _is_overdue(ending, now),
@@ -64,26 +80,26 @@ def observe_gang(job: Job, seen: Mapping[str, TaskObservation | None], now: date
         stopped_at=_latest(each.stopped_at for each in known.values()),
         containers_ended_at=ended_at(decides, now) if decides.phase.is_ending else None,
         created_at=min((each.created_at for each in known.values() if each.created_at is not None), default=None),
-        rank_count=len(task_ids),
+        rank_count=count,
         live_ranks=live,
         may_have_run=any(each.may_have_run for each in known.values()),
     )
 
 
 def _phase(
-    job: Job, known: Mapping[int, TaskObservation], ending: Mapping[int, TaskObservation], now: datetime
+    container: str | None, known: Mapping[int, TaskObservation], ending: Mapping[int, TaskObservation], now: datetime
 ) -> TaskPhase:
     phases = {each.phase for each in known.values()}
     if len(phases) == 1:
         return phases.pop()
     if ending:
-        return TaskPhase.STOPPING if _ends_others(job, ending, now) else TaskPhase.RUNNING
+        return TaskPhase.STOPPING if _ends_others(container, ending, now) else TaskPhase.RUNNING
     return TaskPhase.PENDING if TaskPhase.PENDING in phases else TaskPhase.STARTING
 
 
-def _ends_others(job: Job, ending: Mapping[int, TaskObservation], now: datetime) -> bool:
+def _ends_others(container: str | None, ending: Mapping[int, TaskObservation], now: datetime) -> bool:
     """Return whether the ranks that have ended let the others end too."""
-    return any(not _is_finished(job, each) for each in ending.values()) or _is_overdue(ending, now)
+    return any(not is_finished(container, each) for each in ending.values()) or _is_overdue(ending, now)
 
 
 def _is_overdue(ending: Mapping[int, TaskObservation], now: datetime) -> bool:
@@ -91,18 +107,25 @@ def _is_overdue(ending: Mapping[int, TaskObservation], now: datetime) -> bool:
     return now - first >= PEERS_MAY_TAKE
 
 
-def _is_finished(job: Job, seen: TaskObservation) -> bool:
+def is_finished(container: str | None, seen: TaskObservation) -> bool:
+    """Return whether a rank that ended did so by itself, with 0."""
     is_by_itself = not seen.report.causes - {ReportedCause.ENDED}
-    return exit_code_of(seen, job.definition.container) == 0 and is_by_itself
+    return exit_code_of(seen, container) == 0 and is_by_itself
 
 
-def _deciding(job: Job, ending: Mapping[int, TaskObservation], now: datetime) -> int:
-    """Return the rank that decides how the attempt ended: the first that ended with an error, before it was stopped."""
+def _deciding(container: str | None, ending: Mapping[int, TaskObservation], now: datetime) -> int:
+    """Return the rank that decides how the attempt ended.
 
-    def order(rank: int) -> tuple[bool, bool, datetime, int]:
+    It is one that was taken away, or else the first that ended with an error, before it was stopped: peers of a node
+    that is lost mostly end before the cluster knows of it.
+    """
+
+    def order(rank: int) -> tuple[bool, bool, bool, datetime, int]:
         each = ending[rank]
-        is_consequence = ReportedCause.STOP_CALLED in each.report.causes and BY_RELAUNCH in each.report.text
-        return _is_finished(job, each), is_consequence, ended_at(each, now), rank
+        causes = each.report.causes
+        is_stopped = ReportedCause.STOP_CALLED in causes and BY_RELAUNCH in each.report.text
+        is_consequence = is_stopped or ReportedCause.PEER_ENDED in causes
+        return is_finished(container, each), is_consequence, not causes & _TAKEN_AWAY, ended_at(each, now), rank
 
     return min(ending, key=order)
 

@@ -22,7 +22,7 @@ from relaunch.core.lifecycle.events import (
     TaskSeen,
     TimePassed,
 )
-from relaunch.core.lifecycle.gangs import has_gang
+from relaunch.core.lifecycle.gangs import has_gang, is_gang
 from relaunch.core.lifecycle.machine_waits import needs_next_machine
 from relaunch.core.lifecycle.moves import (
     is_last_moment,
@@ -115,8 +115,10 @@ def _stopping(job: Job, seen: TaskObservation, now: datetime) -> Decision:
     # The first timeline entry has the reason, the following ones the status.
     is_known = job.state is JobState.STOPPING
     detail = seen.status if is_known else seen.report.text or seen.status
-    if job.current_attempt.intent is None and has_gang(job.current_attempt):
-        return stop_with_intent(job, StopIntent(IntentKind.RANK_ENDED, now, detail), now, event="rank ended")
+    if job.current_attempt.intent is None and is_gang(job):
+        # A cluster announces with the end of a pod that it is taken away, and EC2 before.
+        kind = IntentKind.RANK_ENDED if seen.warned_at is None else IntentKind.INTERRUPTION
+        return stop_with_intent(job, StopIntent(kind, now, detail), now, event="rank ended")
     return move(job, JobState.STOPPING, now, event="task stopping", detail=detail, wake_at=now + STOP_TIMEOUT)
 
 

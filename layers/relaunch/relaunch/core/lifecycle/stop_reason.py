@@ -73,6 +73,11 @@ class _Facts:
         return bool(self.causes & _STOPPED_BY_SOMEBODY)
 
     @property
+    def has_run(self) -> bool:
+        """Return whether all of the task, its ranks too, is known to have run."""
+        return self.had_node and not self.was_starting
+
+    @property
     def did_not_start(self) -> bool:
         """Return whether the task had an instance and never ran there; a start that somebody stops fails too."""
         return self.was_starting and self.is_start_error
@@ -166,6 +171,8 @@ _RULES: tuple[_Rule, ...] = (
     # A child process killed by the kernel marks the container too, even if its main process exits with 0.
     (lambda f: f.exit_code != 0 and f.tells(ReportedCause.OUT_OF_MEMORY), lambda _: StopKind.OUT_OF_MEMORY),
     (lambda f: f.is_stopped_by_somebody, lambda _: StopKind.CANCELLED),
+    # The others of a job of several nodes fail when one is lost. A rank that never ran is gone without a word too.
+    (lambda f: f.tells(ReportedCause.PEER_LOST) and f.has_run, lambda f: f.loss),
     # On shutdown Docker ends containers with SIGTERM, then SIGKILL; a program may exit with any code.
     (lambda f: f.exit_code is not None and f.follows_host_end, lambda f: f.loss),
     (

@@ -42,6 +42,7 @@ def start_deadline(attempt: Attempt, limits: StackLimits) -> datetime:
 def wake_placed(job: Job, event: TimePassed, now: datetime, limits: StackLimits) -> Decision:
     """Withdraw a task that has not started before its deadline, and try another offering.
 
+    One of several pods does not stay where some of them hold nodes for the others, which may wait for each other's.
     One without a machine is withdrawn when the job has waited for too long in all: the stop ends the job then.
     """
     if is_host_gone(job, event, now):
@@ -60,7 +61,7 @@ def wake_placed(job: Job, event: TimePassed, now: datetime, limits: StackLimits)
     if attempt.refused_since is not None and not is_over:
         intent = StopIntent(IntentKind.START_REFUSED, now, job.reason)
         return stop_with_intent(job, intent, now, event="start refused")
-    if _keeps_its_place(job) and not is_over:
+    if _keeps_its_place(job) and not (is_over or event.is_partial):
         return look_or_tell(job, now, set_next_check(job, now + LAUNCH_TIMEOUT))
     placed_at = attempt.placement.placed_at or attempt.placement.requested_at
     waited = timedelta(seconds=int((now - placed_at).total_seconds())) if is_over else deadline - placed_at

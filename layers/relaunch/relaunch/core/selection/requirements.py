@@ -157,6 +157,9 @@ def _nodes_problem(definition: JobDefinition, revision: Revision) -> str:
     """Return why the ranks of a job could not find each other: in other modes rank 0 has no address of its machine."""
     if definition.nodes == 1 or revision.network_mode == "host":
         return ""
+    # Pods have an address of their own.
+    if definition.target.capabilities.runs_pods:
+        return ""
     return (
         f"{revision.family}:{revision.revision}: the {definition.nodes} nodes of a job meet at the address of a "
         f"machine, and its network mode is {revision.network_mode or 'bridge'}: set networkMode to host, which the "

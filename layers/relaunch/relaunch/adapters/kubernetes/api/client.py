@@ -66,7 +66,7 @@ Object = TypeVar("Object", bound=Model)
 
 
 class KubernetesClient:
-    """Jobs, pods, their logs and events of one namespace; nodes and ConfigMaps, if a ClusterRole allows them."""
+    """Jobs, their Services, pods, logs and events of one namespace; nodes and ConfigMaps, if a ClusterRole allows."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -122,6 +122,29 @@ class KubernetesClient:
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
         try:
             self._json("DELETE", self._jobs(name), f"deleting Job {name}", json=options)
+        except NotFoundError:
+            return
+
+    def create_headless_service(self, manifest: Mapping[str, Any], *, is_dry: bool = False) -> None:
+        """Create a Service; with `is_dry` the server only says whether it would (API concepts, "Dry-run").
+
+        Raises:
+            AlreadyExistsError: there is a Service of this name, perhaps by an earlier call that timed out.
+        """
+        doing = f"creating Service {manifest['metadata']['name']}"
+        self._json("POST", self._services(), doing, json=dict(manifest), params={"dryRun": "All"} if is_dry else {})
+
+    def get_headless_service(self, name: str) -> RawObject | None:
+        """Return a Service, None if there is none of this name."""
+        try:
+            return self._object(RawObject, "GET", self._services(name), f"reading Service {name}")
+        except NotFoundError:
+            return None
+
+    def delete_headless_service(self, name: str) -> None:
+        """Delete a Service; no error if there is none."""
+        try:
+            self._json("DELETE", self._services(name), f"deleting Service {name}")
         except NotFoundError:
             return
 
@@ -244,6 +267,9 @@ class KubernetesClient:
 
     def _jobs(self, name: str = "") -> str:
         return _path(f"/apis/batch/v1/namespaces/{quote(self.namespace, safe='')}/jobs", name)
+
+    def _services(self, name: str = "") -> str:
+        return _path(f"/api/v1/namespaces/{quote(self.namespace, safe='')}/services", name)
 
     def _pods(self, name: str = "") -> str:
         return _path(f"/api/v1/namespaces/{quote(self.namespace, safe='')}/pods", name)

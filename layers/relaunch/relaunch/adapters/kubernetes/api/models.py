@@ -197,6 +197,8 @@ class JobSpec(Model):
     """What a Job was asked to be; a server that does not know a field has dropped it: it is None then."""
 
     parallelism: int | None = None
+    completions: int | None = None
+    completion_mode: str | None = None
     backoff_limit: int | None = None
     active_deadline_seconds: int | None = None
     ttl_seconds_after_finished: int | None = None
@@ -206,11 +208,12 @@ class JobSpec(Model):
 
 
 class JobStatus(Model):
-    """The status of a Job; the counts are of pods."""
+    """The status of a Job; the counts are of pods, `completed_indexes` is such as `0,2-4`."""
 
     active: int = 0
     succeeded: int = 0
     failed: int = 0
+    completed_indexes: str = ""
     start_time: Time = None
     completion_time: Time = None
     conditions: Items[Condition] = ()
