@@ -177,7 +177,7 @@ def _look_for_task(job: Job, deps: LaunchDependencies, *, is_certain: bool) -> J
     if has_gang(attempt):
         return _give_up_gang(job, found, deps, is_certain=is_certain)
     if found:
-        newest = max(found, key=lambda task: (task.created_at is not None, task.created_at, task.task_id))
+        newest = max(found, key=_made_at)
         return apply_event(job, task_located(newest, job, deps), deps)
     if is_certain:
         return apply_event(job, PlacementExpired(attempt.number, attempt.placement.number), deps)
@@ -186,17 +186,25 @@ def _look_for_task(job: Job, deps: LaunchDependencies, *, is_certain: bool) -> J
 
 
 def _give_up_gang(job: Job, found: Sequence[TaskObservation], deps: LaunchDependencies, *, is_certain: bool) -> Job:
-    """Give up a placement with several tasks once nobody can place another one; those that were are stopped.
+    """Give up a placement with several tasks once nobody can place another one; what was placed is its own, also ended.
 
-    None of them has trained: they waited for the others.
+    Each rank is sent once the one before it was placed: those that were are the first ones. A part of them has not
+    trained, for it waited for the others; all of them may have.
     """
     attempt = job.current_attempt
     if not is_certain:
         deps.launches.request_launch(job.job_id, _LOOK_SECONDS)
         return job
-    live = tuple(each.task_id for each in found if not each.phase.is_ending)
-    if not live:
-        return apply_event(job, PlacementExpired(attempt.number, attempt.placement.number), deps)
-    reason = f"{len(live)} of {len(attempt.placement.ranks)} tasks were placed"
-    failed = PlacementFailed((reason,), placed=live)
-    return apply_event(job, LaunchAnswered(attempt.number, attempt.placement.number, failed), deps)
+    number, placement = attempt.number, attempt.placement
+    first, *others = tuple(each.task_id for each in sorted(found, key=_made_at)) or ("",)
+    if not first:
+        return apply_event(job, PlacementExpired(number, placement.number), deps)
+    if len(others) + 1 == len(placement.ranks):
+        return apply_event(job, LaunchAnswered(number, placement.number, TaskPlaced(first, tuple(others))), deps)
+    reason = f"{len(others) + 1} of {len(placement.ranks)} tasks were placed"
+    failed = PlacementFailed((reason,), placed=(first, *others))
+    return apply_event(job, LaunchAnswered(number, placement.number, failed), deps)
+
+
+def _made_at(task: TaskObservation) -> tuple[bool, datetime | None, str]:
+    return task.created_at is not None, task.created_at, task.task_id

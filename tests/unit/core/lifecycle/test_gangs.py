@@ -23,6 +23,7 @@ from relaunch.core.lifecycle.decision import linked_instances
 from relaunch.core.lifecycle.events import HostEnded, HostWarned, TaskMissing, TaskSeen, TimePassed
 from relaunch.core.lifecycle.gangs import PEERS_MAY_TAKE, has_gang, is_gang, observe_gang
 from relaunch.core.lifecycle.running import MISSING_GRACE
+from relaunch.core.lifecycle.verdicts import judge
 from unit.core.lifecycle.steps import SOON, after, decided
 from unit.core.lifecycle.table_matrix import SITUATIONS, answered, seen
 
@@ -300,3 +301,24 @@ def test_each_rank_has_its_own_instance_and_environment():
     own = replace(gang("fz"), definition=replace(DEFINITION, environment={"PET_NNODES": "1:3"}))
     assert {each.environment["PET_NNODES"] for each in plan_launch(own).ranks} == {"1:3"}
     assert plan_launch(SITUATIONS["fz"]).ranks == (plan_launch(SITUATIONS["fz"]),)
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "kind"),
+    [
+        (1, {}, StopKind.NOT_STARTED),
+        (0, {}, StopKind.NOT_STARTED),
+        (
+            None,
+            {"stop_code": "TerminationNotice", "stopped_reason": f"Host EC2 (instance {INSTANCE_ID}) terminated."},
+            StopKind.HOST_LOST,
+        ),
+    ],
+)
+def test_a_part_of_the_ranks_waited_for_the_others_whatever_code_it_ended_with(code, words, kind):
+    """It had ended before it was given up."""
+    job = decided(pending(), answered(PlacementFailed(("1 of 3 tasks were placed",), placed=(task_id(1),))), SOON).job
+
+    stop = judge(job, ended(0, code, NOW, started_at=None, **words), SOON)
+
+    assert (stop.kind, stop.exit_code) == (kind, code)
