@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from relaunch.core.jobs.job import Job, claimed_machines
 from relaunch.core.machines.decision import MachineTotals, micro_usd
-from relaunch.core.machines.groups import member_ids
+from relaunch.core.machines.groups import first_id_of, member_ids
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import Machine, MachineState, RememberFailures, TerminateInstance
 from relaunch.core.machines.settings import JOB_TAG, MACHINE_TAG
@@ -176,7 +176,7 @@ class MachineInvariants:
         elif became is MachineState.GONE:
             living = [each for each in self._instances_of(name) if each.state is not InstanceState.TERMINATED]
             message = ", ".join(f"{each.instance_id} is {each.state.value}" for each in living)
-            is_over = not living or (name in self.misled and before is not None and before.instance_id is None)
+            is_over = not living or (first_id_of(name) in self.misled and before is not None and before.instance_id is None)
             self._check("a machine that is gone has no instance", is_over, f"{name}: {message}")
         elif before is not None and before.state is MachineState.GONE and became is not None:
             has_come = bool(self._instances_of(name))
