@@ -34,6 +34,12 @@ def instances_of(machine: Machine, hosts: Iterable[Instance], machines: Mapping[
     return [each for each in hosts if machine_of(each, machines) == machine.machine_id]
 
 
+def is_of_a_part(machine: Machine, hosts: Iterable[Instance]) -> bool:
+    """Return whether EC2 launched fewer instances than the request of a machine was for: none of them is used."""
+    first = first_id_of(machine.machine_id)
+    return sum(each.tags.get(MACHINE_TAG) == first for each in hosts) < machine.request.size
+
+
 def placement_of(task: Mapping[str, Any]) -> str:
     """Return what the tasks of one placement have in common: the group of a gang, or the ARN of the only one."""
     overrides = task.get("overrides", {}).get("containerOverrides", ())

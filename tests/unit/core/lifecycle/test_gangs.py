@@ -21,7 +21,7 @@ from relaunch.core.launches.launch import (
 from relaunch.core.launches.launch_plan import plan_launch
 from relaunch.core.lifecycle.decision import linked_instances
 from relaunch.core.lifecycle.events import HostEnded, HostWarned, TaskMissing, TaskSeen, TimePassed
-from relaunch.core.lifecycle.gangs import PEERS_MAY_TAKE, has_gang, is_gang, observe_gang
+from relaunch.core.lifecycle.gangs import MET_WITHIN, PEERS_MAY_TAKE, has_gang, is_gang, observe_gang
 from relaunch.core.lifecycle.running import MISSING_GRACE
 from relaunch.core.lifecycle.verdicts import judge
 from unit.core.lifecycle.steps import SOON, after, decided
@@ -322,3 +322,40 @@ def test_a_part_of_the_ranks_waited_for_the_others_whatever_code_it_ended_with(c
     stop = judge(job, ended(0, code, NOW, started_at=None, **words), SOON)
 
     assert (stop.kind, stop.exit_code) == (kind, code)
+
+
+def test_a_gang_has_not_started_while_the_target_does_not_know_whether_each_has():
+    job = gang("so")
+
+    known = {task_id(2): rank(1), task_id(3): ended(2, 137)}
+    found = observe_gang(job, known, SOON)
+    assert found is not None
+    assert found.started_at is None
+    assert together(job, rank(0), rank(1), ended(2, 137)).started_at == NOW
+
+
+@pytest.mark.parametrize(
+    ("others", "waited", "kind"),
+    [
+        ({"started_at": None}, MET_WITHIN, StopKind.NOT_STARTED),
+        ({"started_at": NOW + timedelta(minutes=9)}, MET_WITHIN, StopKind.NOT_STARTED),
+        ({"started_at": None}, MET_WITHIN - timedelta(seconds=1), StopKind.USER_ERROR),
+        ({"started_at": NOW}, MET_WITHIN, StopKind.USER_ERROR),
+    ],
+    ids=["never started", "started too late", "failed at once", "all had met"],
+)
+def test_a_rank_that_waited_for_others_that_had_not_started_is_no_failure_of_the_program(others, waited, kind):
+    """RunTask was throttled, or not answered, between two of them."""
+    job = gang("ro", started_at=None)
+    late = ended(1, None, NOW + timedelta(minutes=10), **{**BY_RELAUNCH, **others})
+    now = NOW + timedelta(minutes=11)
+    seen_last = together(job, ended(0, 1, NOW + waited), late, replace(late, task_id=task_id(3)), now=now)
+
+    assert judge(job, seen_last, now).kind is kind
+    assert not together(job, rank(0), rank(1), rank(2)).waited_in_vain
+
+
+def test_a_rank_that_never_started_has_waited_for_nobody():
+    found = together(gang(), ended(0, None, started_at=None), rank(1), rank(2))
+
+    assert not found.waited_in_vain

@@ -288,7 +288,7 @@ class TaskObservation:
     of the target holds it back, before or after its start.
 
     Of a job of several nodes `rank_count` tasks are seen as one (core.lifecycle.gangs), of which `live_ranks` have not
-    stopped.
+    stopped. `waited_in_vain`: the one that decides ended before all others had started.
     """
 
     task_id: str
@@ -315,6 +315,7 @@ class TaskObservation:
     is_suspended: bool = False
     rank_count: int = 1
     live_ranks: tuple[int, ...] = ()
+    waited_in_vain: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,10 @@ from relaunch.core.lifecycle.stop_reason import BY_RELAUNCH, ended_at, exit_code
 PEERS_MAY_TAKE = timedelta(seconds=300)
 """How long the others may run on after the first rank that ended with 0: torchrun's agents wait so long for each other
 (`exit_barrier_timeout`, torch.distributed.elastic.agent.server.api)."""
+MET_WITHIN = timedelta(seconds=60)
+"""How long a rank waits for the others at least before it fails: the c10d rendezvous for a minute (`read_timeout`), the
+static one, which the variables that it is given select, for ten (torch.distributed.elastic.rendezvous). RunTask may be
+refused to the next rank for as long."""
 
 
 def is_gang(job: Job) -> bool:
@@ -60,13 +64,15 @@ def observe_gang(job: Job, seen: Mapping[str, TaskObservation | None], now: date
         status=_status(known, phase),
         report=_report(first, decides, phase, known, ending),
         node=known[min(known)].node,
-        started_at=_latest(each.started_at for each in known.values()),
+        # One that the target does not know may not have started.
+        started_at=_latest(each.started_at for each in known.values()) if len(known) == len(task_ids) else None,
         stopped_at=_latest(each.stopped_at for each in known.values()),
         containers_ended_at=ended_at(decides, now) if decides.phase.is_ending else None,
         created_at=min((each.created_at for each in known.values() if each.created_at is not None), default=None),
         rank_count=len(task_ids),
         live_ranks=live,
         may_have_run=any(each.may_have_run for each in known.values()),
+        waited_in_vain=_waited_in_vain(decides, known.values(), now),
     )
 
 
@@ -105,6 +111,15 @@ def _deciding(job: Job, ending: Mapping[int, TaskObservation], now: datetime) ->
         return _is_finished(job, each), is_consequence, ended_at(each, now), rank
 
     return min(ending, key=order)
+
+
+def _waited_in_vain(decides: TaskObservation, known: Iterable[TaskObservation], now: datetime) -> bool:
+    """Return whether a rank ended after it had waited for others that had not started: it has not trained."""
+    if not decides.phase.is_ending or decides.started_at is None:
+        return False
+    until = ended_at(decides, now)
+    is_late = any(each.started_at is None or each.started_at >= until for each in known)
+    return is_late and until - decides.started_at >= MET_WITHIN
 
 
 def _status(known: Mapping[int, TaskObservation], phase: TaskPhase) -> str:
