@@ -7,7 +7,7 @@ import pytest
 
 from fakes.story import MINUTE
 from relaunch.core.machines.decision import MachineDecision
-from relaunch.core.machines.events import FleetAnswered, FleetRefused, InstanceState, Refusal, RefusalKind
+from relaunch.core.machines.events import FleetAnswered, FleetRefused, Refusal, RefusalKind
 from relaunch.core.machines.machine import Machine, MachineState
 from relaunch.usecases.advance_machine import advance_machine
 from relaunch.usecases.make_ec2_calls import make_ec2_calls

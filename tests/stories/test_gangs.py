@@ -325,7 +325,7 @@ def test_the_three_machines_are_charged_to_the_job():
 
 
 def give_up(placed: int, end: Callable[[GangStory, str], object] = lambda _story, _arn: None) -> tuple[GangStory, str]:
-    """Let only the tasks of the first ranks be placed, whose answer is lost, and end; return what becomes of the job."""
+    """Let only the tasks of the first ranks be placed, whose answer is lost, and end; return whose they are."""
     story = GangStory()
     job_id = story.start()
     for each in story.machines(job_id):

@@ -254,7 +254,7 @@ class UselessMachines:
         return host.registered_at is not None and len(host.gpu_ids) == host.shape.gpus
 
     def _is_of_a_part(self, host: Instance) -> bool:
-        """Return whether EC2 launched fewer machines than one request was for: all are ended, whatever they are like."""
+        """Return whether EC2 launched fewer machines than one request was for: all are ended, none is used."""
         job = self._jobs.get(host.tags[JOB_TAG]) if GROUP_TAG in host.tags else None
         group = [each for each in self._hosts.values() if _group_of(each) == _group_of(host)]
         return job is not None and len(group) < job.definition.nodes
