@@ -18,7 +18,10 @@ from relaunch_local.simulation.definition_scenario import is_constrained
 from relaunch_local.simulation.machine_scenario import MachineScenario, draw_any_machines
 from relaunch_local.simulation.scenario import CHECKPOINTS, INSTANCE_TYPES, ZONES, Scenario
 
+_EVERY = 13
+_FIRST = 9
 _NODES = (2, 2, 2, 3, 4, 4, 8)
+_HUNDREDS = 100
 _NCCL = (0.0, 1.0, 1.0)
 _EARLY_SHARE = 0.05
 _SLOW_SAVE_SHARE = 0.15
@@ -33,6 +36,14 @@ class PlannedGang:
     nodes: int
     recipe: Recipe
     environment: Mapping[str, str]
+
+
+def has_gang(seed: int) -> bool:
+    """Return whether the jobs of one definition of a seed have several nodes, if it has machines for them.
+
+    Every so many seeds, so that all others are the same as without: what a gang draws, it draws from streams of its own.
+    """
+    return seed % _EVERY == _FIRST
 
 
 def draw_gang(dice: random.Random, recipe: Recipe) -> PlannedGang:
@@ -59,7 +70,8 @@ def with_group_faults(machines: MachineScenario) -> MachineScenario:
 
 def with_gang(chance: Chance, scenario: Scenario) -> Scenario:
     """Let the jobs of one definition have several nodes, on machines of our own, of which EC2 may have a part only."""
-    if scenario.machines.ami is AmiKind.NEURON or is_constrained(chance.seed):
+    is_spared = len(scenario.events) >= _HUNDREDS or scenario.burst_family
+    if is_spared or scenario.machines.ami is AmiKind.NEURON or is_constrained(chance.seed):
         return scenario
     dice = chance.stream("scenario/gang")
     machines = draw_any_machines(dice, INSTANCE_TYPES, ZONES)
@@ -92,6 +104,5 @@ def with_gang(chance: Chance, scenario: Scenario) -> Scenario:
         machines=with_group_faults(replace(machines, limits=limits)),
         task_definitions={**scenario.task_definitions, chosen.name: family},
         unpullable=scenario.unpullable - {chosen.name},
-        speeds={},
         sidecars={name: each for name, each in scenario.sidecars.items() if name != chosen.task_definition},
     )
