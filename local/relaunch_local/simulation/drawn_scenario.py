@@ -73,7 +73,7 @@ _NAMES = ("resnet", "whisper", "bert")
 
 
 def draw_scenario(chance: Chance, *, has_gangs: bool = False) -> Scenario:
-    """Draw a scenario from the seed; with `has_gangs` the jobs of one definition have several nodes, as in some anyway."""
+    """Draw a scenario from the seed; in some, with `has_gangs` in each, jobs of one definition have several nodes."""
     drawn = _draw_scenario(chance)
     return with_speeds(chance, with_gang(chance, drawn) if has_gangs or has_gang(chance.seed) else drawn)
 

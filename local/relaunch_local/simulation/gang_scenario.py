@@ -41,7 +41,7 @@ class PlannedGang:
 def has_gang(seed: int) -> bool:
     """Return whether the jobs of one definition of a seed have several nodes, if it has machines for them.
 
-    Every so many seeds, so that all others are the same as without: what a gang draws, it draws from streams of its own.
+    Each thirteenth, so that all others are as without: what a gang draws, it draws from streams of its own.
     """
     return seed % _EVERY == _FIRST
 

@@ -215,6 +215,8 @@ def test_what_was_placed_is_stopped_where_not_all_could_be(outcome):
 
     assert (job.state, job.current_attempt.placement.followers) == (JobState.STOPPING, ())
     assert stopped_tasks(job) == {task_id(1)}
+    # A warning that came before its task was known counts.
+    assert {each.instance_id for each in job.pending if isinstance(each, LookForWarning)} == {INSTANCE_ID}
     # The machines of those that were not are not needed.
     assert claimed_machines(job) == {"m-0"}
     cancelled = replace(pending().current_attempt, intent=StopIntent(IntentKind.CANCEL, NOW, "enough"))

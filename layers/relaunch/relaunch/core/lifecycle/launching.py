@@ -295,7 +295,11 @@ def _withdraw_part(job: Job, outcome: PlacementFailed | LaunchRefused, now: date
     job = replace(job, attempt=replace(job.current_attempt, placement=part, instance_id=part.instance_id))
     job = with_task(job, placed[0], reason, now, placed[1:])
     intent = job.current_attempt.intent or StopIntent(IntentKind.START_WITHDRAWN, now, reason)
-    return stop_with_intent(job, intent, now, event="not all placed")
+    decision = stop_with_intent(job, intent, now, event="not all placed")
+    # What EC2 said of their machines meanwhile was not taken.
+    looks = tuple(LookForWarning(each.instance_id) for each in part.ranks)
+    told = replace(decision.job, pending=(*decision.job.pending, *looks))
+    return replace(decision, job=told, link_instance=True)
 
 
 def _with_stops(decision: Decision, task_ids: tuple[str, ...]) -> Decision:
