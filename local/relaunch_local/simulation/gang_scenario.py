@@ -6,7 +6,6 @@ A scenario takes them for one of its definitions, from a stream of its own, so t
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchasePolicy
 from relaunch.core.offerings.instance_types import AmiKind
@@ -90,7 +89,6 @@ def with_gang(chance: Chance, scenario: Scenario) -> Scenario:
         checkpoint_uri=f"s3://{CHECKPOINTS}/{chosen.name}/",
         deadline=None,
         patience=None,
-        max_runtime=timedelta(hours=48),
         max_price_usd_per_hour=None,
     )
     family = {**scenario.task_definitions.get(chosen.name, {}), "networkMode": "host"}

@@ -192,7 +192,7 @@ def _give_up_gang(job: Job, found: Sequence[TaskObservation], deps: LaunchDepend
     trained, for it waited for the others; all of them may have.
     """
     attempt = job.current_attempt
-    if not is_certain:
+    if not is_certain and len(found) < len(attempt.placement.ranks):
         deps.launches.request_launch(job.job_id, _LOOK_SECONDS)
         return job
     number, placement = attempt.number, attempt.placement

@@ -361,3 +361,36 @@ def test_a_rank_that_never_started_has_waited_for_nobody():
     found = together(gang(), ended(0, None, started_at=None), rank(1), rank(2))
 
     assert not found.waited_in_vain
+
+
+def test_a_rank_whose_agent_is_away_is_waited_for_by_those_that_are_done():
+    late = SOON + PEERS_MAY_TAKE
+    unheard = rank(1, connectivity="DISCONNECTED")
+
+    assert tell(gang(), ended(0, 0), unheard, ended(2, 0), now=late).state is JobState.RUNNING
+    assert tell(gang(), ended(0, 0), rank(1), ended(2, 0), now=late).state is JobState.STOPPING
+    assert tell(gang(), ended(0, 1), unheard, ended(2, 0), now=late).state is JobState.STOPPING
+
+
+@pytest.mark.parametrize("task", [task_id(2), None])
+def test_a_warning_while_ranks_are_placed_gives_all_up(task):
+    warning = HostWarned("i-1", SOON, task_id=task)
+    job = decided(pending(), warning).job
+
+    assert job.state is JobState.LAUNCHING
+    assert job.current_attempt.intent == StopIntent(IntentKind.INTERRUPTION, SOON, "spot interruption warning for i-1")
+    assert stopped_tasks(job) == ({task} if task else set())
+    # All that are there are stopped; of a part nothing is interrupted.
+    whole = decided(job, answered(TaskPlaced(task_id(1), (task_id(2), task_id(3))))).job
+    assert (whole.state, whole.current_attempt.intent) == (JobState.STOPPING, job.current_attempt.intent)
+    part = decided(job, answered(PlacementFailed(("1 of 3 tasks were placed",), placed=(task_id(1),)))).job
+    assert part.current_attempt.intent.kind is IntentKind.START_WITHDRAWN
+
+
+def test_a_warning_is_of_a_job_whose_ranks_are_placed_there_alone():
+    assert decided(pending(), HostWarned("i-9", SOON)).is_ignored
+    assert decided(pending(), HostWarned("i-1", SOON, is_rebalance=True)).is_ignored
+    assert decided(SITUATIONS["fz"], HostWarned(INSTANCE_ID, SOON)).is_ignored
+    cancelled = StopIntent(IntentKind.CANCEL, NOW, "enough")
+    job = replace(pending(), attempt=replace(pending().current_attempt, intent=cancelled))
+    assert decided(job, HostWarned("i-1", SOON, task_id=task_id(2))).job.current_attempt.intent == cancelled

@@ -288,7 +288,8 @@ class TaskObservation:
     of the target holds it back, before or after its start.
 
     Of a job of several nodes `rank_count` tasks are seen as one (core.lifecycle.gangs), of which `live_ranks` have not
-    stopped. `waited_in_vain`: the one that decides ended before all others had started.
+    stopped. `waited_in_vain`: the one that decides ended before all others had started. `is_unheard`: the agent of the
+    task's node is away, so that its end would not be known.
     """
 
     task_id: str
@@ -316,6 +317,7 @@ class TaskObservation:
     rank_count: int = 1
     live_ranks: tuple[int, ...] = ()
     waited_in_vain: bool = False
+    is_unheard: bool = False
 
 
 @dataclass(frozen=True, slots=True)

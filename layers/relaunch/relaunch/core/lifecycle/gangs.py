@@ -60,7 +60,7 @@ def observe_gang(job: Job, seen: Mapping[str, TaskObservation | None], now: date
         task_id=task_ids[0],
         phase=phase,
         # That the others take too long is news without a new version of a task.
-        version=sum(each.version for each in known.values()) + _is_overdue(ending, now),
+        version=sum(each.version for each in known.values()) + _is_overdue(known, ending, now),
         status=_status(known, phase),
         report=_report(first, decides, phase, known, ending),
         node=known[min(known)].node,
@@ -83,18 +83,22 @@ def _phase(
     if len(phases) == 1:
         return phases.pop()
     if ending:
-        return TaskPhase.STOPPING if _ends_others(job, ending, now) else TaskPhase.RUNNING
+        return TaskPhase.STOPPING if _ends_others(job, known, ending, now) else TaskPhase.RUNNING
     return TaskPhase.PENDING if TaskPhase.PENDING in phases else TaskPhase.STARTING
 
 
-def _ends_others(job: Job, ending: Mapping[int, TaskObservation], now: datetime) -> bool:
+def _ends_others(
+    job: Job, known: Mapping[int, TaskObservation], ending: Mapping[int, TaskObservation], now: datetime
+) -> bool:
     """Return whether the ranks that have ended let the others end too."""
-    return any(not _is_finished(job, each) for each in ending.values()) or _is_overdue(ending, now)
+    return any(not _is_finished(job, each) for each in ending.values()) or _is_overdue(known, ending, now)
 
 
-def _is_overdue(ending: Mapping[int, TaskObservation], now: datetime) -> bool:
+def _is_overdue(known: Mapping[int, TaskObservation], ending: Mapping[int, TaskObservation], now: datetime) -> bool:
+    """Return whether others run on for too long; one whose agent is away may have ended, and is waited for."""
     first = min((ended_at(each, now) for each in ending.values()), default=now)
-    return now - first >= PEERS_MAY_TAKE
+    runs_on = any(rank not in ending and not each.is_unheard for rank, each in known.items())
+    return runs_on and now - first >= PEERS_MAY_TAKE
 
 
 def _is_finished(job: Job, seen: TaskObservation) -> bool:
