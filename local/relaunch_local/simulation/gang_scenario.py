@@ -17,8 +17,8 @@ from relaunch_local.simulation.definition_scenario import is_constrained
 from relaunch_local.simulation.machine_scenario import MachineScenario, draw_any_machines
 from relaunch_local.simulation.scenario import CHECKPOINTS, INSTANCE_TYPES, ZONES, Scenario
 
-_EVERY = 13
-_FIRST = 9
+_EVERY = 14
+_FIRST = 8
 _NODES = (2, 2, 2, 3, 4, 4, 8)
 _HUNDREDS = 100
 _NCCL = (0.0, 1.0, 1.0)
@@ -40,7 +40,7 @@ class PlannedGang:
 def has_gang(seed: int) -> bool:
     """Return whether the jobs of one definition of a seed have several nodes, if it has machines for them.
 
-    Each thirteenth, so that all others are as without: what a gang draws, it draws from streams of its own.
+    Each fourteenth, so that all others are as without: what a gang draws, it draws from streams of its own.
     """
     return seed % _EVERY == _FIRST
 
@@ -74,7 +74,9 @@ def with_gang(chance: Chance, scenario: Scenario) -> Scenario:
         return scenario
     dice = chance.stream("scenario/gang")
     machines = draw_any_machines(dice, INSTANCE_TYPES, ZONES)
-    chosen = dice.choice(scenario.definitions)
+    # Of those that events start, as often as they do.
+    started = [each for event in scenario.events for each in scenario.definitions if each.name == event.definition]
+    chosen = dice.choice(started or scenario.definitions)
     recipe = replace(scenario.recipes[chosen.name], checkpoint_seconds=dice.uniform(60.0, 600.0))
     planned = draw_gang(dice, recipe)
     nodes = planned.nodes
