@@ -344,6 +344,32 @@ def give_up(placed: int, end: Callable[[GangStory, str], object] = lambda _story
     return story, job_id
 
 
+def test_the_tasks_of_a_placement_before_are_not_taken_for_those_of_this_one():
+    """None of them has started, so that both are of one attempt."""
+    story = GangStory()
+    job_id = story.place_all()
+    for arn in story.ranks(job_id):
+        words = "Host EC2 (instance i-0) terminated."
+        story.end_rank(arn, None, stop_code="TerminationNotice", stopped_reason=words)
+    for _ in range(3):
+        story.reconcile(after=2 * MINUTE)
+        story.settle_all()
+    for each in story.machines(job_id):
+        story.register(each)
+    story.tasks.places_uncertain = True
+    story.tasks.outcomes.append(LaunchUncertain("no answer to RunTask"))
+    story.deliver()
+    story.tasks.change(task_id(NODES + 1), created_at=story.now)
+    assert (story.attempt(job_id).number, len(story.tasks.tasks)) == (1, NODES + 1)
+    cancel_job(job_id, "enough", story.deps)
+    for _ in range(20):
+        story.clock.advance(timedelta(seconds=30))
+        story.deliver()
+
+    assert story.ranks(job_id) == (task_id(NODES + 1),)
+    assert story.job(job_id).state is JobState.STOPPING
+
+
 def end_waiting_in_vain(story: GangStory, arn: str) -> None:
     story.tasks.end(arn, 1, stopped_at=story.now, execution_stopped_at=story.now)
 

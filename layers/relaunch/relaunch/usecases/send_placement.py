@@ -18,6 +18,7 @@ from relaunch.core.launches.launch import (
 from relaunch.core.launches.launch_plan import plan_launch
 from relaunch.core.lifecycle.events import LaunchAnswered, LaunchRepeated, PlacementExpired
 from relaunch.core.lifecycle.gangs import has_gang
+from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
 from relaunch.core.machines.machine import MachineState
 from relaunch.core.machines.starts import Worth, usd_for_nothing
 from relaunch.core.offerings.capacity_memory import placement_scope
@@ -171,10 +172,13 @@ def _count_requests(deps: LaunchDependencies) -> int | None:
 def _look_for_task(job: Job, deps: LaunchDependencies, *, is_certain: bool) -> Job:
     """Look for the task of a placement that is not sent any more, until it is certain that there is none."""
     attempt = job.current_attempt
-    closed = {each.task_id for each in attempt.closed_placements}
+    closed = {task_id for each in attempt.closed_placements for task_id in each.task_ids}
     target = deps.targets.named(job.definition.target)
     found = [task for task in target.find_tasks_of(job.attempt_key) if task.task_id not in closed]
     if has_gang(attempt):
+        # Of many closed placements of the attempt only the latest are kept.
+        since = attempt.placement.requested_at - CLOCK_SKEW
+        found = [task for task in found if task.created_at is None or task.created_at >= since]
         return _give_up_gang(job, found, deps, is_certain=is_certain)
     if found:
         newest = max(found, key=_made_at)

@@ -383,6 +383,7 @@ def test_a_warning_while_ranks_are_placed_gives_all_up(task):
     # All that are there are stopped; of a part nothing is interrupted.
     whole = decided(job, answered(TaskPlaced(task_id(1), (task_id(2), task_id(3))))).job
     assert (whole.state, whole.current_attempt.intent) == (JobState.STOPPING, job.current_attempt.intent)
+    assert len([each for each in whole.pending if isinstance(each, LookForWarning)]) == 3
     part = decided(job, answered(PlacementFailed(("1 of 3 tasks were placed",), placed=(task_id(1),)))).job
     assert part.current_attempt.intent.kind is IntentKind.START_WITHDRAWN
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from relaunch.core.definitions.durations import write_duration
 from relaunch.core.jobs.attempt import Attempt, IntentKind, Placement, PlacementState, Rank, StopIntent
-from relaunch.core.jobs.effects import Effect, LookForWarning, RequestLaunch
+from relaunch.core.jobs.effects import Effect, RequestLaunch
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.overheads import machine_asked_at, with_measured
@@ -46,7 +46,7 @@ from relaunch.core.lifecycle.events import (
 from relaunch.core.lifecycle.long_waits import where_it_resumes
 from relaunch.core.lifecycle.machine_waits import admits_next, next_machine, wait_for_agent, waits_for_agent
 from relaunch.core.lifecycle.market_choice import with_market_reason
-from relaunch.core.lifecycle.parts import withdraw_part
+from relaunch.core.lifecycle.parts import with_looks, withdraw_part
 from relaunch.core.lifecycle.refusal_waits import next_try, wait_limit, wait_until_granted, with_refusal
 from relaunch.core.lifecycle.restart_policy import out_of_time, useless_for_all
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
@@ -271,20 +271,22 @@ def _provider_refused(job: Job, detail: str, now: datetime) -> Decision:
 def _placed(job: Job, task_id: str, now: datetime, limits: StackLimits, followers: tuple[str, ...] = ()) -> Decision:
     placed = with_task(job, task_id, "the cluster placed it", now, followers)
     attempt = placed.current_attempt
+    is_several = bool(attempt.placement.followers)
+    if is_several:
+        # Each is on its own machine.
+        zone = attempt.placement.offering.zone
+        placed = replace(placed, attempt=replace(attempt, instance_id=attempt.placement.instance_id, zone=zone))
     if attempt.intent is not None:
-        return stop_with_intent(placed, attempt.intent, now, event=_STOPPED_FOR.get(attempt.intent.kind, "cancelling"))
+        event = _STOPPED_FOR.get(attempt.intent.kind, "cancelling")
+        stopped = stop_with_intent(placed, attempt.intent, now, event=event)
+        return with_looks(stopped) if is_several else stopped
     wake_at = start_deadline(attempt, limits)
-    if not attempt.placement.followers:
+    if not is_several:
         return move(placed, JobState.LAUNCHING, now, event="task placed", detail=task_id, wake_at=wake_at)
-    # Each is on its own machine.
-    offering = attempt.placement.offering
-    located = replace(placed, attempt=replace(attempt, instance_id=attempt.placement.instance_id, zone=offering.zone))
-    looks = tuple(LookForWarning(each.instance_id) for each in attempt.placement.ranks)
     # What was seen of a rank before all were placed was not taken.
     wake_at = min(wake_at, now + CLOSE_LOOK)
     detail = ", ".join(attempt.placement.task_ids)
-    moved = move(located, JobState.LAUNCHING, now, event="task placed", detail=detail, wake_at=wake_at, effects=looks)
-    return replace(moved, link_instance=True)
+    return with_looks(move(placed, JobState.LAUNCHING, now, event="task placed", detail=detail, wake_at=wake_at))
 
 
 def _with_stops(decision: Decision, task_ids: tuple[str, ...]) -> Decision:

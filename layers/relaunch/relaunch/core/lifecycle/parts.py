@@ -29,9 +29,12 @@ def withdraw_part(job: Job, outcome: PlacementFailed | LaunchRefused, now: datet
     if intent is None or intent.kind is IntentKind.INTERRUPTION:
         # None has trained: what is taken away is not the training.
         intent = StopIntent(IntentKind.START_WITHDRAWN, now, reason)
-    decision = stop_with_intent(job, intent, now, event="not all placed")
-    # What EC2 said of their machines meanwhile was not taken.
-    looks = tuple(LookForWarning(each.instance_id) for each in part.ranks)
+    return with_looks(stop_with_intent(job, intent, now, event="not all placed"))
+
+
+def with_looks(decision: Decision) -> Decision:
+    """Return the decision with a look for what EC2 said of the machine of each rank before its task was known."""
+    looks = tuple(LookForWarning(each.instance_id) for each in decision.job.current_attempt.placement.ranks)
     told = replace(decision.job, pending=(*decision.job.pending, *looks))
     return replace(decision, job=told, link_instance=True)
 
