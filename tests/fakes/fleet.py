@@ -62,13 +62,15 @@ class FakeMachineSource:
 
     `refused` has the refusals by offering. `throttled` and `lost` are the numbers of the next requests that are
     throttled, and whose answer is lost after they took effect. `foreign` are instances of others, `hidden` the IDs of
-    those that EC2 does not show yet, `impaired` of those whose status checks fail, asked for `status_checks` times.
+    those that EC2 does not show yet, `impaired` of those whose status checks fail, asked for `status_checks` times. Of
+    several instances `missing` are not launched.
     """
 
     def __init__(self, stack: str = STACK) -> None:
         self.refused: dict[OfferingKey, tuple[RefusalKind, str]] = {}
         self.throttled = 0
         self.lost = 0
+        self.missing = 0
         self.instances: dict[str, InstanceObservation] = {}
         self.foreign: dict[str, InstanceObservation] = {}
         self.hidden: set[str] = set()
@@ -102,7 +104,8 @@ class FakeMachineSource:
         refusals: list[Refusal] = []
         for offering in _in_order(request):
             if offering not in self.refused:
-                first, *others = [self.new_instance(offering, request.tags[MACHINE_TAG]) for _ in range(request.size)]
+                count = request.size - self.missing
+                first, *others = [self.new_instance(offering, request.tags[MACHINE_TAG]) for _ in range(count)]
                 self.instances |= {each.instance_id: each for each in (first, *others)}
                 rest = tuple(each.instance_id for each in others)
                 return InstanceLaunched(first.instance_id, offering, tuple(refusals), others=rest)

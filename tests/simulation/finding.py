@@ -30,6 +30,7 @@ from simulation.planted_ending_bugs import ENDING_BUGS
 from simulation.planted_excused_bugs import EXCUSED_BUGS
 from simulation.planted_failure_bugs import FAILURE_BUGS
 from simulation.planted_fleet_bugs import FLEET_BUGS
+from simulation.planted_gang_bugs import GANG_BUGS
 from simulation.planted_group_bugs import GROUP_BUGS
 from simulation.planted_job_bugs import JOB_BUGS
 from simulation.planted_launch_bugs import LAUNCH_BUGS
@@ -64,6 +65,7 @@ BUGS = (
     *BUDGET_BUGS,
     *COST_BUGS,
     *GROUP_BUGS,
+    *GANG_BUGS,
     *TRIGGER_BUGS,
     *NOTICE_BUGS,
 )

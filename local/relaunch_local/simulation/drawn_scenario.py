@@ -30,7 +30,7 @@ from relaunch_local.simulation.company_scenario import (
     with_sidecars,
 )
 from relaunch_local.simulation.definition_scenario import is_constrained
-from relaunch_local.simulation.gang_scenario import with_gang
+from relaunch_local.simulation.gang_scenario import has_gang, with_gang
 from relaunch_local.simulation.gpu_share_scenario import with_gpu_shares
 from relaunch_local.simulation.group_scenario import with_groups
 from relaunch_local.simulation.instance_types import ON_DEMAND_USD_PER_HOUR
@@ -73,9 +73,9 @@ _NAMES = ("resnet", "whisper", "bert")
 
 
 def draw_scenario(chance: Chance, *, has_gangs: bool = False) -> Scenario:
-    """Draw a scenario from the seed; with `has_gangs` the jobs of one definition have several nodes."""
+    """Draw a scenario from the seed; in some, with `has_gangs` in each, jobs of one definition have several nodes."""
     drawn = _draw_scenario(chance)
-    return with_gang(chance, drawn) if has_gangs else drawn
+    return with_speeds(chance, with_gang(chance, drawn) if has_gangs or has_gang(chance.seed) else drawn)
 
 
 def _draw_scenario(chance: Chance) -> Scenario:
@@ -136,7 +136,7 @@ def _draw_scenario(chance: Chance) -> Scenario:
     constrained = is_constrained(chance.seed)
     drawn = with_constraints(chance, drawn) if constrained else with_neuron(chance.stream("scenario/neuron"), drawn)
     drawn = with_gpu_shares(chance.stream("scenario/gpu-shares"), drawn)
-    return with_speeds(chance, with_reservations(chance, with_other_triggers(chance, drawn)))
+    return with_reservations(chance, with_other_triggers(chance, drawn))
 
 
 def with_outages(dice: random.Random, scenario: Scenario) -> Scenario:

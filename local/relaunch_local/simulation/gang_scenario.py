@@ -6,7 +6,6 @@ A scenario takes them for one of its definitions, from a stream of its own, so t
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchasePolicy
 from relaunch.core.offerings.instance_types import AmiKind
@@ -18,7 +17,10 @@ from relaunch_local.simulation.definition_scenario import is_constrained
 from relaunch_local.simulation.machine_scenario import MachineScenario, draw_any_machines
 from relaunch_local.simulation.scenario import CHECKPOINTS, INSTANCE_TYPES, ZONES, Scenario
 
+_EVERY = 14
+_FIRST = 8
 _NODES = (2, 2, 2, 3, 4, 4, 8)
+_HUNDREDS = 100
 _NCCL = (0.0, 1.0, 1.0)
 _EARLY_SHARE = 0.05
 _SLOW_SAVE_SHARE = 0.15
@@ -33,6 +35,14 @@ class PlannedGang:
     nodes: int
     recipe: Recipe
     environment: Mapping[str, str]
+
+
+def has_gang(seed: int) -> bool:
+    """Return whether the jobs of one definition of a seed have several nodes, if it has machines for them.
+
+    Each fourteenth, so that all others are as without: what a gang draws, it draws from streams of its own.
+    """
+    return seed % _EVERY == _FIRST
 
 
 def draw_gang(dice: random.Random, recipe: Recipe) -> PlannedGang:
@@ -59,11 +69,14 @@ def with_group_faults(machines: MachineScenario) -> MachineScenario:
 
 def with_gang(chance: Chance, scenario: Scenario) -> Scenario:
     """Let the jobs of one definition have several nodes, on machines of our own, of which EC2 may have a part only."""
-    if scenario.machines.ami is AmiKind.NEURON or is_constrained(chance.seed):
+    is_spared = len(scenario.events) >= _HUNDREDS or scenario.burst_family
+    if is_spared or scenario.machines.ami is AmiKind.NEURON or is_constrained(chance.seed):
         return scenario
     dice = chance.stream("scenario/gang")
     machines = draw_any_machines(dice, INSTANCE_TYPES, ZONES)
-    chosen = dice.choice(scenario.definitions)
+    # Of those that events start, as often as they do.
+    started = [each for event in scenario.events for each in scenario.definitions if each.name == event.definition]
+    chosen = dice.choice(started or scenario.definitions)
     recipe = replace(scenario.recipes[chosen.name], checkpoint_seconds=dice.uniform(60.0, 600.0))
     planned = draw_gang(dice, recipe)
     nodes = planned.nodes
@@ -78,7 +91,6 @@ def with_gang(chance: Chance, scenario: Scenario) -> Scenario:
         checkpoint_uri=f"s3://{CHECKPOINTS}/{chosen.name}/",
         deadline=None,
         patience=None,
-        max_runtime=timedelta(hours=48),
         max_price_usd_per_hour=None,
     )
     family = {**scenario.task_definitions.get(chosen.name, {}), "networkMode": "host"}
@@ -92,6 +104,5 @@ def with_gang(chance: Chance, scenario: Scenario) -> Scenario:
         machines=with_group_faults(replace(machines, limits=limits)),
         task_definitions={**scenario.task_definitions, chosen.name: family},
         unpullable=scenario.unpullable - {chosen.name},
-        speeds={},
         sidecars={name: each for name, each in scenario.sidecars.items() if name != chosen.task_definition},
     )

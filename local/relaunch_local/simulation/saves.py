@@ -8,13 +8,16 @@ from typing import Any
 from relaunch.adapters.messages.budget_report import BUDGET_DETAIL_TYPE
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.job import Job, TimelineEntry
-from relaunch.core.machines.machine import Machine
+from relaunch.core.machines.machine import Machine, MachineState
 from relaunch_local.ecs import Clock, EcsSimulator
 from relaunch_local.iam.permission import Permission
 from relaunch_local.simulation.aws.eventbridge import EventBus
+from relaunch_local.simulation.aws.group_faults import GroupLaunchFaults
 from relaunch_local.simulation.aws.machine_table import MachineIndexes
 from relaunch_local.simulation.aws.put_events import event_of_entry
+from relaunch_local.simulation.aws.runtime import Runtime
 from relaunch_local.simulation.aws.s3 import ObjectStore
+from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.checks.absent_agents import AbsentAgentChecks
 from relaunch_local.simulation.checks.agents import AgentChecks
 from relaunch_local.simulation.checks.budgets import BudgetChecks
@@ -43,6 +46,8 @@ class CheckedWrites:
     """Passes each write on to the checks, which the account makes."""
 
     clock: Clock
+    chance: Chance
+    runtime: Runtime
     scenario: Scenario
     trace: Trace
     simulator: EcsSimulator
@@ -109,6 +114,10 @@ class CheckedWrites:
         self.budgets.machine_saved(before, machine)
         self.machine_indexes.note(machine)
         self.machines.machine_saved(machine)
+        is_told = before is not None and before.state is MachineState.REQUESTED is not machine.state
+        faults = GroupLaunchFaults(self.chance, self.scenario.machines.group_faults)
+        if is_told and machine.request.size > 1 and faults.are_others_untold(machine.machine_id[-9:]):
+            self.runtime.kill_at_next_step("not all machines of the group are told")
 
     def event_taken(self, entry: Mapping[str, Any]) -> None:
         """Check an event that EventBridge takes, and publish that of a job where definitions wait for events."""

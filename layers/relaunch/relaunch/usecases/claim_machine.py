@@ -299,6 +299,6 @@ def _lost(job: Job, machine_id: str, machines: tuple[Machine, ...]) -> MachineLo
     if machine is None:
         return MachineLost(job.machine_id, None, f"machine {machine_id} is gone", machines)
     refusal = Consequence.NEXT if machine.is_left else machine.refusal
-    is_short = refusal is not None and machine.instance_id is None and machine.request.size > 1
+    is_short = machine.refusal is not None and machine.request.size > 1
     short_of = tuple(each.offering for each in machine.request.overrides) if is_short else ()
     return MachineLost(job.machine_id, refusal, describe_machine(machine), machines, short_of)

@@ -12,7 +12,7 @@ from relaunch.core.machines.events import (
     InstanceObservation,
     RequestExpired,
 )
-from relaunch.core.machines.groups import answer_of_found, events_of_member, first_id_of, member_ids
+from relaunch.core.machines.groups import answer_of_found, answer_of_member, first_id_of, member_ids
 from relaunch.core.machines.machine import (
     AskFleet,
     ChargeJobs,
@@ -24,7 +24,7 @@ from relaunch.core.machines.machine import (
     TerminateInstance,
 )
 from relaunch.core.machines.refusals import find_failures
-from relaunch.core.machines.requesting import expiry_reason, is_surely_absent, may_send
+from relaunch.core.machines.requesting import expiry_reason, is_surely_absent, may_send, settles
 from relaunch.core.offerings.spot_runs import change_by_failure
 from relaunch.ports import FleetDependencies, StaleWriteError, Termination, TransientError
 from relaunch.usecases.advance_machine import advance_machine, apply_machine_event, finish_effects, save_done
@@ -150,39 +150,37 @@ def _send(machine: Machine, deps: FleetDependencies) -> Machine | None:
 
 
 def _answer(machine: Machine, answer: FleetAnswer, deps: FleetDependencies) -> Machine | None:
-    """Apply EC2's answer to the machine, and what it means for the others of its group to those."""
-    answered: Machine | None = machine
-    for event in events_of_member(machine.request, answer):
-        try:
-            answered = apply_machine_event(answered or machine, event, deps)
-        except StaleWriteError:
-            answered = advance_machine(machine.machine_id, lambda _machine, event=event: event, deps)  # type: ignore[misc]
-    if answered is not None and answered.state is not MachineState.REQUESTED:
-        _learn_of_shortage(machine, answer, deps)
-        for place, other in enumerate(member_ids(machine.machine_id, machine.request.size)):
-            if place != machine.request.place:
-                _apply_to_member(other, answer, deps)
+    """Apply EC2's answer to the machine, and what it means for the others of its group to those before.
+
+    As long as the first machine waits for its answer, whoever finds it asks again, or looks for the instances: one that
+    is told last is not done before the others are.
+    """
+    is_settled = settles(machine, answer)
+    if is_settled:
+        for other in member_ids(machine.machine_id, machine.request.size)[:0:-1]:
+            _tell(other, answer, deps)
+    event = FleetAnswered(answer_of_member(machine.request, answer))
+    try:
+        answered = apply_machine_event(machine, event, deps)
+    except StaleWriteError:
+        answered = advance_machine(machine.machine_id, lambda _machine: event, deps)
+    if is_settled and machine.request.size > 1:
+        _learn_of_shortage(machine, event.answer, deps)
     return answered
 
 
 def _learn_of_shortage(machine: Machine, answer: FleetAnswer, deps: FleetDependencies) -> None:
     """Let the pools know that EC2 does not have as many machines at once; of one it says nothing."""
-    size = machine.request.size
-    events = events_of_member(machine.request, answer) if size > 1 else ()
-    refusals = (each.answer for each in events if isinstance(each, FleetAnswered))
-    for refused in refusals:
-        if isinstance(refused, FleetRefused):
-            for failure in find_failures(machine.request, refused, deps.clock.now()):
-                learn_pool(failure.offering, change_by_failure(failure), deps, size)
+    if isinstance(answer, InstanceLaunched) and answer.is_part:
+        answer = FleetRefused(answer.refusals)
+    if isinstance(answer, FleetRefused):
+        for failure in find_failures(machine.request, answer, deps.clock.now()):
+            learn_pool(failure.offering, change_by_failure(failure), deps, machine.request.size)
 
 
-def _apply_to_member(machine_id: str, answer: FleetAnswer, deps: FleetDependencies) -> Machine | None:
-    member = deps.machines.load_machine(machine_id)
-    if member is None:
-        return None
-    for event in events_of_member(member.request, answer):
-        member = advance_machine(machine_id, lambda _machine, event=event: event, deps)  # type: ignore[misc]
-    return member
+def _tell(machine_id: str, answer: FleetAnswer, deps: FleetDependencies) -> Machine | None:
+    """Apply EC2's answer to a machine of a group."""
+    return advance_machine(machine_id, lambda each: FleetAnswered(answer_of_member(each.request, answer)), deps)
 
 
 def _follow_first(machine: Machine, deps: FleetDependencies) -> Machine | None:
@@ -192,18 +190,40 @@ def _follow_first(machine: Machine, deps: FleetDependencies) -> Machine | None:
     """
     first = deps.machines.load_machine(first_id_of(machine.machine_id))
     if first is None or (first.state is MachineState.GONE and first.instance_id is None):
-        refusal = (first.refusal if first is not None else None) or Consequence.NEXT
-        reason = first.reason if first is not None else "the first machine of its group is gone"
-        return apply_machine_event(machine, RequestExpired(reason, refusal), deps)
+        return _follow_nothing(machine, first, deps)
     if first.asked_at is not None and machine.asked_at is None:
         machine = apply_machine_event(machine, FleetAsked(), deps)
     if first.state is MachineState.REQUESTED:
         deps.machine_queue.request_calls(first.machine_id)
         return machine
-    if (found := _find(first, deps)) is None:
+    if (found := _find(first, deps)) is not None:
+        return _tell(machine.machine_id, found, deps)
+    if is_surely_absent(first, deps.clock.now()):
+        # EC2 forgets what it has ended after an hour.
+        return apply_machine_event(machine, RequestExpired(expiry_reason(machine), Consequence.NEXT), deps)
+    deps.machine_queue.request_calls(machine.machine_id, _LOOK_SECONDS)
+    return machine
+
+
+def _follow_nothing(machine: Machine, first: Machine | None, deps: FleetDependencies) -> Machine | None:
+    """Give up a machine of a group whose first one has no instance, unless there are some all the same.
+
+    EC2 says at times that it launched nothing, and has; those that it shows later are found by the sweep.
+    """
+    is_asked = machine.asked_at is not None or (first is not None and first.asked_at is not None)
+    seen = deps.fleet.find(first_id_of(machine.machine_id)) if is_asked else ()
+    if not seen:
+        refusal = (first.refusal if first is not None else None) or Consequence.NEXT
+        reason = first.reason if first is not None else "the first machine of its group is gone"
+        return apply_machine_event(machine, RequestExpired(reason, refusal), deps)
+    is_certain = is_surely_absent(machine, deps.clock.now())
+    found = answer_of_found(seen, machine.request.size, is_certain=is_certain)
+    if found is None:
         deps.machine_queue.request_calls(machine.machine_id, _LOOK_SECONDS)
         return machine
-    return _apply_to_member(machine.machine_id, found, deps)
+    for other in member_ids(machine.machine_id, machine.request.size):
+        _tell(other, found, deps)
+    return deps.machines.load_machine(machine.machine_id)
 
 
 def _note_asked(machine: Machine, deps: FleetDependencies) -> Machine | None:

@@ -18,6 +18,7 @@ from relaunch.core.launches.launch import (
 from relaunch.core.launches.launch_plan import plan_launch
 from relaunch.core.lifecycle.events import LaunchAnswered, LaunchRepeated, PlacementExpired
 from relaunch.core.lifecycle.gangs import has_gang
+from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
 from relaunch.core.machines.machine import MachineState
 from relaunch.core.machines.starts import Worth, usd_for_nothing
 from relaunch.core.offerings.capacity_memory import placement_scope
@@ -171,13 +172,16 @@ def _count_requests(deps: LaunchDependencies) -> int | None:
 def _look_for_task(job: Job, deps: LaunchDependencies, *, is_certain: bool) -> Job:
     """Look for the task of a placement that is not sent any more, until it is certain that there is none."""
     attempt = job.current_attempt
-    closed = {each.task_id for each in attempt.closed_placements}
+    closed = {task_id for each in attempt.closed_placements for task_id in each.task_ids}
     target = deps.targets.named(job.definition.target)
     found = [task for task in target.find_tasks_of(job.attempt_key) if task.task_id not in closed]
     if has_gang(attempt):
+        # Of many closed placements of the attempt only the latest are kept.
+        since = attempt.placement.requested_at - CLOCK_SKEW
+        found = [task for task in found if task.created_at is None or task.created_at >= since]
         return _give_up_gang(job, found, deps, is_certain=is_certain)
     if found:
-        newest = max(found, key=lambda task: (task.created_at is not None, task.created_at, task.task_id))
+        newest = max(found, key=_made_at)
         return apply_event(job, task_located(newest, job, deps), deps)
     if is_certain:
         return apply_event(job, PlacementExpired(attempt.number, attempt.placement.number), deps)
@@ -186,17 +190,25 @@ def _look_for_task(job: Job, deps: LaunchDependencies, *, is_certain: bool) -> J
 
 
 def _give_up_gang(job: Job, found: Sequence[TaskObservation], deps: LaunchDependencies, *, is_certain: bool) -> Job:
-    """Give up a placement with several tasks once nobody can place another one; those that were are stopped.
+    """Give up a placement with several tasks once nobody can place another one; what was placed is its own, also ended.
 
-    None of them has trained: they waited for the others.
+    Each rank is sent once the one before it was placed: those that were are the first ones. A part of them has not
+    trained, for it waited for the others; all of them may have.
     """
     attempt = job.current_attempt
-    if not is_certain:
+    if not is_certain and len(found) < len(attempt.placement.ranks):
         deps.launches.request_launch(job.job_id, _LOOK_SECONDS)
         return job
-    live = tuple(each.task_id for each in found if not each.phase.is_ending)
-    if not live:
-        return apply_event(job, PlacementExpired(attempt.number, attempt.placement.number), deps)
-    reason = f"{len(live)} of {len(attempt.placement.ranks)} tasks were placed"
-    failed = PlacementFailed((reason,), placed=live)
-    return apply_event(job, LaunchAnswered(attempt.number, attempt.placement.number, failed), deps)
+    number, placement = attempt.number, attempt.placement
+    first, *others = tuple(each.task_id for each in sorted(found, key=_made_at)) or ("",)
+    if not first:
+        return apply_event(job, PlacementExpired(number, placement.number), deps)
+    if len(others) + 1 == len(placement.ranks):
+        return apply_event(job, LaunchAnswered(number, placement.number, TaskPlaced(first, tuple(others))), deps)
+    reason = f"{len(others) + 1} of {len(placement.ranks)} tasks were placed"
+    failed = PlacementFailed((reason,), placed=(first, *others))
+    return apply_event(job, LaunchAnswered(number, placement.number, failed), deps)
+
+
+def _made_at(task: TaskObservation) -> tuple[bool, datetime | None, str]:
+    return task.created_at is not None, task.created_at, task.task_id

@@ -99,13 +99,14 @@ class Rank:
 
 @dataclass(eq=False)
 class Gang:
-    """A generation: the ranks of one group; `done` is their work in seconds, which are their steps."""
+    """A generation: the ranks of one group; `done` is their work in seconds, `speed` what they do of it in a second."""
 
     gangs: "Gangs"
     environment: RankEnvironment
     recipe: Recipe
     hangs: bool
     """Whether ranks hang when a peer is gone."""
+    speed: float
     ranks: dict[int, Rank] = field(default_factory=dict)
     """Those that live."""
     stopped: set[int] = field(default_factory=set)
@@ -157,7 +158,8 @@ class Gang:
         self.done = float(found[1]) if found else 0.0
         log = self.gangs.logs[self.environment.job_id]
         log.started += 1
-        self.fails_at = self.done + self.recipe.failure_after_seconds if log.failed < self.recipe.failures else None
+        if log.failed < self.recipe.failures:
+            self.fails_at = self.done + self.recipe.failure_after_seconds * self.speed
         self._resume()
 
     def _resume(self) -> None:
@@ -176,7 +178,7 @@ class Gang:
             self.done = target
             then()
 
-        self._after(max(target - self.done, 0.0), arrive)
+        self._after(max(target - self.done, 0.0) / self.speed, arrive)
 
     def stop(self, rank: Rank) -> None:
         """Let SIGTERM of one rank stop all: those that save agree on it."""
@@ -198,7 +200,7 @@ class Gang:
     def _save_and_end(self) -> None:
         self.is_leaving = True
         if self.state == "training" and self.resumed_at is not None:
-            self.done += (self.gangs.clock.now() - self.resumed_at).total_seconds()
+            self.done += (self.gangs.clock.now() - self.resumed_at).total_seconds() * self.speed
             self.save()
 
     def save(self) -> None:
@@ -240,7 +242,7 @@ class Gang:
     def seconds_left(self) -> float:
         """Return how long it would still work from its last step on; 0 if it does not."""
         until = min(self.recipe.work_seconds, self.fails_at or self.recipe.work_seconds)
-        return until - self.done if self.is_at_work else 0.0
+        return (until - self.done) / self.speed if self.is_at_work else 0.0
 
     def finish_now(self) -> bool:
         """Finish the training now, for races; return False if it does not train, or is to fail."""
@@ -317,6 +319,7 @@ class Gangs:
     """Called with what must hold, whether it does, and about which rank."""
     on_kill: Callable[[ProcessSpec, timedelta], None] = lambda _spec, _after: None
     machine_fault_of: Callable[[ProcessSpec], MachineFault | None] = lambda _spec: None
+    speed_of: Callable[[ProcessSpec], float] = lambda _spec: 1.0
     ranks: dict[str, Rank] = field(default_factory=dict)
     """Those that live, by task."""
     groups: dict[str, Gang] = field(default_factory=dict)
@@ -335,7 +338,7 @@ class Gangs:
         if gang is None:
             recipe = self.recipes[spec.environment["RECIPE"]]
             hangs = self.chance.stream(f"gangs/{place.group}").random() < recipe.gang.nccl_share
-            gang = self.groups[place.group] = Gang(self, place, recipe, hangs)
+            gang = self.groups[place.group] = Gang(self, place, recipe, hangs, self.speed_of(spec))
         rank = Rank(self, spec, place, gang)
         self._check_place(rank)
         self.ranks[spec.task_arn] = rank

@@ -123,6 +123,11 @@ class Runtime:
             invocation.kill_reason = how
             self._resume(invocation)
 
+    def kill_at_next_step(self, how: str) -> None:
+        """Kill the running function when it next waits for something."""
+        if self.current is not None:
+            self.current.kill_reason = how
+
     def _kill_by_chance(self, invocation: Invocation, doing: str) -> None:
         site = invocation.function
         note = f"#{invocation.number} {doing}"

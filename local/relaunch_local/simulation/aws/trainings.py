@@ -255,6 +255,7 @@ class Trainings:
             self.check,
             self.on_kill,
             lambda spec: self.machine_fault_of(spec),  # noqa: PLW0108 - it is set later
+            lambda spec: self.speed_of(spec),  # noqa: PLW0108 - as well
         )
 
     def start(self, spec: ProcessSpec) -> ProcessHandle:

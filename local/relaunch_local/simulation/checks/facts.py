@@ -170,6 +170,10 @@ class AccountFacts:
             spans.append((begins, now))
             self._last_missing.add(arn)
 
+    def is_missing(self, task_arn: str) -> bool:
+        """Return whether the last answer of DescribeTasks about a task was MISSING."""
+        return task_arn in self._last_missing
+
     def requests_described(self, answer: Mapping[str, Any]) -> None:
         """Note what an answer of DescribeSpotInstanceRequests told the application."""
         for each in answer["SpotInstanceRequests"]:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from relaunch.core.jobs.job import Job, claimed_machines
 from relaunch.core.machines.decision import MachineTotals, micro_usd
-from relaunch.core.machines.groups import member_ids
+from relaunch.core.machines.groups import first_id_of, member_ids
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import Machine, MachineState, RememberFailures, TerminateInstance
 from relaunch.core.machines.settings import JOB_TAG, MACHINE_TAG
@@ -18,7 +18,7 @@ from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.checks.claims import Claims, SeesMachines
 from relaunch_local.simulation.checks.constraints import find_violated
 from relaunch_local.simulation.checks.facts import AccountFacts
-from relaunch_local.simulation.checks.members import instances_of, machine_of
+from relaunch_local.simulation.checks.members import instances_of, is_of_a_part, machine_of
 from relaunch_local.simulation.checks.readiness import CLOCK_SKEW, Readiness, is_ready
 
 UNNEEDED_GRACE = timedelta(minutes=45)
@@ -176,7 +176,9 @@ class MachineInvariants:
         elif became is MachineState.GONE:
             living = [each for each in self._instances_of(name) if each.state is not InstanceState.TERMINATED]
             message = ", ".join(f"{each.instance_id} is {each.state.value}" for each in living)
-            is_over = not living or (name in self.misled and before is not None and before.instance_id is None)
+            is_over = not living or (
+                first_id_of(name) in self.misled and before is not None and before.instance_id is None
+            )
             self._check("a machine that is gone has no instance", is_over, f"{name}: {message}")
         elif before is not None and before.state is MachineState.GONE and became is not None:
             has_come = bool(self._instances_of(name))
@@ -202,7 +204,7 @@ class MachineInvariants:
         """Check that a sound machine is not ended while jobs need it."""
         host = self.hosts.get(machine.instance_id or "")
         is_sound = host is not None and host.is_alive and not self._is_doubtful(host)
-        jobs = self._claimants(before) if is_sound else ()
+        jobs = self._claimants(before) if is_sound and not is_of_a_part(machine, self.hosts.values()) else ()
         self._check("no sound machine ends that a job needs", not jobs, f"{machine.machine_id}: {', '.join(jobs)}")
 
     def _is_doubtful(self, host: Instance) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from relaunch.core.machines.groups import member_ids
+from relaunch.core.machines.groups import first_id_of, member_ids
 from relaunch.core.machines.machine import Machine
 from relaunch.core.machines.settings import GROUP_TAG, MACHINE_TAG
 from relaunch_local.ecs.engine.model import Instance
@@ -20,10 +20,24 @@ def machine_of(host: Instance, machines: Mapping[str, Machine]) -> str:
 
 
 def instances_of(machine: Machine, hosts: Iterable[Instance], machines: Mapping[str, Machine]) -> list[Instance]:
-    """Return the instances that were launched for a machine; of a group those that the machine has."""
+    """Return the instances that were launched for a machine.
+
+    Of a group it is that which the machine has, or which is its own by the order of their IDs and no other machine has.
+    """
     if machine.request.size > 1:
-        return [each for each in hosts if each.instance_id == machine.instance_id]
+        group = [each for each in hosts if each.tags.get(MACHINE_TAG) == first_id_of(machine.machine_id)]
+        group.sort(key=lambda each: each.instance_id)
+        members = member_ids(machine.machine_id, machine.request.size)
+        taken = {machines[each].instance_id for each in members if each in machines}
+        own = [each for each in group[machine.request.place :][:1] if each.instance_id not in taken]
+        return [each for each in group if each.instance_id == machine.instance_id] if machine.instance_id else own
     return [each for each in hosts if machine_of(each, machines) == machine.machine_id]
+
+
+def is_of_a_part(machine: Machine, hosts: Iterable[Instance]) -> bool:
+    """Return whether EC2 launched fewer instances than the request of a machine was for: none of them is used."""
+    first = first_id_of(machine.machine_id)
+    return sum(each.tags.get(MACHINE_TAG) == first for each in hosts) < machine.request.size
 
 
 def placement_of(task: Mapping[str, Any]) -> str:

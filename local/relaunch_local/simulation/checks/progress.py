@@ -15,6 +15,7 @@ from relaunch.core.jobs.state import JobState
 from relaunch_local.simulation.aws.recipes import Recipe
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.checks.facts import AccountFacts
+from relaunch_local.simulation.checks.members import placement_of
 from relaunch_local.simulation.checks.times import CLOCK_SKEW, timestamp
 
 Check = Callable[[str, bool, str], None]
@@ -71,10 +72,11 @@ def check_progress(  # noqa: PLR0913, PLR0917 - all that says what progress was
 def _runs(
     job: Job, tasks: Mapping[str, Mapping[str, object]], objects: ObjectStore, facts: AccountFacts
 ) -> Iterator[_Run]:
-    """Yield the tasks of a job that ran, in the order in which they started."""
+    """Yield the tasks of a job that ran, in the order in which they started; of several that ran together the last."""
     saved = objects.steps_of(job.definition.checkpoint_uri or "", job.job_id)
     started = {arn: at for arn, task in tasks.items() if (at := timestamp(task, "startedAt")) is not None}
-    for arn in sorted(started, key=lambda arn: started[arn]):
+    placements = {placement_of(tasks[arn]): arn for arn in sorted(started, key=lambda arn: started[arn])}
+    for arn in placements.values():
         stopped_at = timestamp(tasks[arn], "stoppedAt") or facts.ran_until(arn)
         if stopped_at is None:
             continue

@@ -201,13 +201,21 @@ class UselessMachines:
         """
         runs: dict[str, list[datetime]] = defaultdict(list)
         longest: dict[str, list[datetime]] = {}
-        for host in _one_of_each_group(self._in_order()):
+        groups: dict[str, list[Instance]] = defaultdict(list)
+        for host in self._in_order():
+            groups[_group_of(host)].append(host)
+        for host in (each[0] for each in groups.values()):
+            if self._is_of_a_part(host):
+                continue
+            group = groups[_group_of(host)]
+            # Of a group that waited for one of its machines the others show that pool and image are sound.
+            is_sound = len(group) > 1 and any(map(self._was_ready, group))
             is_useless = host.instance_id in useless
             for cause in self._causes(host):
-                if is_useless:
+                if is_useless and not (is_sound and cause.startswith(("pool ", "image "))):
                     runs[cause].append(host.launched_at)
                     longest[cause] = max(longest.get(cause, []), runs[cause], key=len)[:]
-                elif self._was_ready(host):
+                elif is_sound or self._was_ready(host):
                     runs[cause] = []
         return longest
 
@@ -245,8 +253,14 @@ class UselessMachines:
     def _was_ready(host: Instance) -> bool:
         return host.registered_at is not None and len(host.gpu_ids) == host.shape.gpus
 
+    def _is_of_a_part(self, host: Instance) -> bool:
+        """Return whether EC2 launched fewer machines than one request was for: all are ended, none is used."""
+        job = self._jobs.get(host.tags[JOB_TAG]) if GROUP_TAG in host.tags else None
+        group = [each for each in self._hosts.values() if _group_of(each) == _group_of(host)]
+        return job is not None and len(group) < job.definition.nodes
+
     def _is_useless(self, host: Instance) -> bool:
-        if self._ran(host) or host.instance_id in self._warned:
+        if self._ran(host) or self._is_of_a_part(host) or host.instance_id in self._warned:
             return False
         is_taken = host.state_reason in _BY_EC2_OR_OTHERS and self._was_ready(host)
         is_lost = host.state_reason is StateReason.USER_INITIATED and host.instance_id not in self._asked_to_end
@@ -271,11 +285,15 @@ def _pool_of(host: Instance) -> tuple[str, str, str | None]:
     return host.instance_type, option_of(host), host.zone
 
 
+def _group_of(host: Instance) -> str:
+    return host.tags.get(GROUP_TAG, host.instance_id)
+
+
 def _one_of_each_group(hosts: Iterable[Instance]) -> Iterator[Instance]:
     """Yield the instances; of those that were launched together the first, for they are one purchase."""
     seen = set()
     for host in hosts:
-        group = host.tags.get(GROUP_TAG, host.instance_id)
+        group = _group_of(host)
         if group not in seen:
             seen.add(group)
             yield host

@@ -34,7 +34,7 @@ class GroupLosses(FaultInjector):
     """Takes machines of groups away until the faults stop, if the scenario switches it on."""
 
     stream = "group-losses"
-    pause_seconds = (300.0, 1_800.0)
+    pause_seconds = (120.0, 900.0)
 
     def _later(self) -> None:
         if self._account.scenario.machines.group_faults:

@@ -26,9 +26,10 @@ from relaunch.core.launches.launch import (
 from relaunch.core.launches.launch_plan import plan_launch
 from relaunch.core.lifecycle.decision import linked_instances
 from relaunch.core.lifecycle.events import HostEnded, HostWarned, TaskMissing, TaskSeen, TimePassed
-from relaunch.core.lifecycle.gangs import PEERS_MAY_TAKE, has_gang, is_gang, observe_gang
+from relaunch.core.lifecycle.gangs import MET_WITHIN, PEERS_MAY_TAKE, has_gang, is_gang, observe_gang
 from relaunch.core.lifecycle.running import MISSING_GRACE
 from relaunch.core.lifecycle.stop_reason import classify_stop
+from relaunch.core.lifecycle.verdicts import judge
 from unit.core.lifecycle.steps import SOON, after, decided
 from unit.core.lifecycle.table_matrix import SITUATIONS, answered, seen
 
@@ -220,6 +221,8 @@ def test_what_was_placed_is_stopped_where_not_all_could_be(outcome):
 
     assert (job.state, job.current_attempt.placement.followers) == (JobState.STOPPING, ())
     assert stopped_tasks(job) == {task_id(1)}
+    # A warning that came before its task was known counts.
+    assert {each.instance_id for each in job.pending if isinstance(each, LookForWarning)} == {INSTANCE_ID}
     # The machines of those that were not are not needed.
     assert claimed_machines(job) == {"m-0"}
     cancelled = replace(pending().current_attempt, intent=StopIntent(IntentKind.CANCEL, NOW, "enough"))
@@ -360,3 +363,95 @@ def test_a_task_of_several_pods_does_not_stay_where_some_hold_nodes_for_others()
 
     assert kept.job.current_attempt.intent is None
     assert partial.job.current_attempt.intent.kind is IntentKind.PLACEMENT_WITHDRAWN
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "kind"),
+    [
+        (1, {}, StopKind.NOT_STARTED),
+        (0, {}, StopKind.NOT_STARTED),
+        (
+            None,
+            {"stop_code": "TerminationNotice", "stopped_reason": f"Host EC2 (instance {INSTANCE_ID}) terminated."},
+            StopKind.HOST_LOST,
+        ),
+    ],
+)
+def test_a_part_of_the_ranks_waited_for_the_others_whatever_code_it_ended_with(code, words, kind):
+    """It had ended before it was given up."""
+    job = decided(pending(), answered(PlacementFailed(("1 of 3 tasks were placed",), placed=(task_id(1),))), SOON).job
+
+    stop = judge(job, ended(0, code, NOW, started_at=None, **words), SOON)
+
+    assert (stop.kind, stop.exit_code) == (kind, code)
+
+
+def test_a_gang_has_not_started_while_the_target_does_not_know_whether_each_has():
+    job = gang("so")
+
+    known = {task_id(2): rank(1), task_id(3): ended(2, 137)}
+    found = observe_gang(job, known, SOON)
+    assert found is not None
+    assert found.started_at is None
+    assert together(job, rank(0), rank(1), ended(2, 137)).started_at == NOW
+
+
+@pytest.mark.parametrize(
+    ("others", "waited", "kind"),
+    [
+        ({"started_at": None}, MET_WITHIN, StopKind.NOT_STARTED),
+        ({"started_at": NOW + timedelta(minutes=9)}, MET_WITHIN, StopKind.NOT_STARTED),
+        ({"started_at": None}, MET_WITHIN - timedelta(seconds=1), StopKind.USER_ERROR),
+        ({"started_at": NOW}, MET_WITHIN, StopKind.USER_ERROR),
+    ],
+    ids=["never started", "started too late", "failed at once", "all had met"],
+)
+def test_a_rank_that_waited_for_others_that_had_not_started_is_no_failure_of_the_program(others, waited, kind):
+    """RunTask was throttled, or not answered, between two of them."""
+    job = gang("ro", started_at=None)
+    late = ended(1, None, NOW + timedelta(minutes=10), **{**BY_RELAUNCH, **others})
+    now = NOW + timedelta(minutes=11)
+    seen_last = together(job, ended(0, 1, NOW + waited), late, replace(late, task_id=task_id(3)), now=now)
+
+    assert judge(job, seen_last, now).kind is kind
+    assert not together(job, rank(0), rank(1), rank(2)).waited_in_vain
+
+
+def test_a_rank_that_never_started_has_waited_for_nobody():
+    found = together(gang(), ended(0, None, started_at=None), rank(1), rank(2))
+
+    assert not found.waited_in_vain
+
+
+def test_a_rank_whose_agent_is_away_is_waited_for_by_those_that_are_done():
+    late = SOON + PEERS_MAY_TAKE
+    unheard = rank(1, connectivity="DISCONNECTED")
+
+    assert tell(gang(), ended(0, 0), unheard, ended(2, 0), now=late).state is JobState.RUNNING
+    assert tell(gang(), ended(0, 0), rank(1), ended(2, 0), now=late).state is JobState.STOPPING
+    assert tell(gang(), ended(0, 1), unheard, ended(2, 0), now=late).state is JobState.STOPPING
+
+
+@pytest.mark.parametrize("task", [task_id(2), None])
+def test_a_warning_while_ranks_are_placed_gives_all_up(task):
+    warning = HostWarned("i-1", SOON, task_id=task)
+    job = decided(pending(), warning).job
+
+    assert job.state is JobState.LAUNCHING
+    assert job.current_attempt.intent == StopIntent(IntentKind.INTERRUPTION, SOON, "spot interruption warning for i-1")
+    assert stopped_tasks(job) == ({task} if task else set())
+    # All that are there are stopped; of a part nothing is interrupted.
+    whole = decided(job, answered(TaskPlaced(task_id(1), (task_id(2), task_id(3))))).job
+    assert (whole.state, whole.current_attempt.intent) == (JobState.STOPPING, job.current_attempt.intent)
+    assert len([each for each in whole.pending if isinstance(each, LookForWarning)]) == 3
+    part = decided(job, answered(PlacementFailed(("1 of 3 tasks were placed",), placed=(task_id(1),)))).job
+    assert part.current_attempt.intent.kind is IntentKind.START_WITHDRAWN
+
+
+def test_a_warning_is_of_a_job_whose_ranks_are_placed_there_alone():
+    assert decided(pending(), HostWarned("i-9", SOON)).is_ignored
+    assert decided(pending(), HostWarned("i-1", SOON, is_rebalance=True)).is_ignored
+    assert decided(SITUATIONS["fz"], HostWarned(INSTANCE_ID, SOON)).is_ignored
+    cancelled = StopIntent(IntentKind.CANCEL, NOW, "enough")
+    job = replace(pending(), attempt=replace(pending().current_attempt, intent=cancelled))
+    assert decided(job, HostWarned("i-1", SOON, task_id=task_id(2))).job.current_attempt.intent == cancelled

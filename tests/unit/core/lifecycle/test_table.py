@@ -7,10 +7,10 @@ from typing import get_args
 
 import pytest
 
-from fakes.builders import NOW, make_definition, make_node, task_id
+from fakes.builders import INSTANCE_ID, NOW, make_definition, make_node, task_id
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
-from relaunch.core.jobs.attempt import HeldStop, IntentKind, Stop, StopKind
+from relaunch.core.jobs.attempt import HeldStop, IntentKind, Rank, Stop, StopKind
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import FINAL_STATES, REFUSED_WAITS, JobState, Refusal, RefusedCall, WaitReason
 from relaunch.core.lifecycle.events import JobEvent, MachineLost, TaskMissing, TimePassed
@@ -199,6 +199,7 @@ def refused_for_a_day(job: Job) -> Job:
 
 
 MACHINE_REFUSED = MachineLost("m-1", Consequence.PAUSE, "a permission is missing")
+GANG = replace(SITUATIONS["fz"].current_attempt.placement, instance_id=INSTANCE_ID, followers=(Rank("m-2", "i-2"),))
 # What needs more than the situation and the event: the state it leads to from there.
 RARE = {
     "launching-cannot-pull-again": (last_chance(SITUATIONS["pl"]), seen_stopped(None, **NO_IMAGE), SOON, "FAILED"),
@@ -214,6 +215,7 @@ RARE = {
     "running-gone-elsewhere": (with_attempt("ru", **GONE_ELSEWHERE), MISSING_HERE, AGAIN, "STOPPING"),
     "launching-gone-too-late": (with_attempt("pl", **GONE_TOO_LATE), MISSING, PAST_DEADLINE, "TIMED_OUT"),
     "launching-gone-worn-out": (worn_out(with_attempt("pl", **GONE)), MISSING, AGAIN, "FAILED"),
+    "launching-gang-warned": (with_attempt("fz", placement=GANG), EVENTS["warned"], SOON, "LAUNCHING"),
     "launching-told": (with_attempt("pl", **ELSEWHERE), TOLD_LATE, SOON, "LAUNCHING"),
     "running-told": (with_attempt("ru", **ELSEWHERE), TOLD_LATE, SOON, "RUNNING"),
     "stopping-told": (with_attempt("si", **ELSEWHERE), TOLD_LATE, SOON, "STOPPING"),

@@ -20,15 +20,23 @@ from relaunch.core.machines.events import (
 from relaunch.core.machines.groups import (
     PARTIAL,
     answer_of_found,
-    events_of_member,
+    answer_of_member,
     first_id_of,
     member_id,
     member_ids,
     requests_of_members,
 )
 from relaunch.core.machines.limits import MachineLimits
-from relaunch.core.machines.machine import AskFleet, MachineState, RememberFailures, describe_machine
-from relaunch.core.machines.requesting import request_machine
+from relaunch.core.machines.machine import (
+    AskFleet,
+    Consequence,
+    MachineState,
+    RememberFailures,
+    TellJobs,
+    TerminateInstance,
+    describe_machine,
+)
+from relaunch.core.machines.requesting import request_machine, settles
 from relaunch.core.machines.settings import GROUP_TAG, MACHINE_TAG
 from relaunch.core.machines.table import decide
 
@@ -69,27 +77,42 @@ def test_ec2_is_asked_for_the_first_one_alone_which_counts_for_all_that_start():
 
 @pytest.mark.parametrize(("request_", "own"), [(FIRST, "i-a"), (SECOND, "i-b"), (THIRD, "i-c")])
 def test_instances_are_dealt_out_by_the_order_of_their_ids(request_, own):
-    assert events_of_member(request_, LAUNCHED) == (FleetAnswered(InstanceLaunched(own, offering())),)
+    assert answer_of_member(request_, LAUNCHED) == InstanceLaunched(own, offering())
 
 
-def test_of_a_part_none_is_used_and_each_is_ended():
+def test_of_a_part_none_is_used_and_each_is_ended_by_one_write():
     part = InstanceLaunched("i-b", offering(), others=("i-a",))
-    refused, launched = events_of_member(SECOND, part)
-    (only,) = events_of_member(THIRD, part)
+    own, none = answer_of_member(SECOND, part), answer_of_member(THIRD, part)
 
-    assert isinstance(refused.answer, FleetRefused)
-    assert refused == only
-    assert refused.answer.refusals[-1].code == PARTIAL
-    assert launched == FleetAnswered(InstanceLaunched("i-b", offering()))
-    gone = decide(machine(request=SECOND, asked_at=NOW), refused, NOW, MachineLimits()).machine
-    assert gone.state is MachineState.GONE
-    assert decide(gone, launched, NOW, MachineLimits()).machine.state is MachineState.ENDING
+    assert isinstance(none, FleetRefused)
+    assert none.refusals[-1].code == PARTIAL
+    assert own == InstanceLaunched("i-b", offering(), none.refusals, is_part=True)
+    decision = decide(machine(request=SECOND, asked_at=NOW), FleetAnswered(own), NOW, MachineLimits())
+    ended, job_id = decision.machine, claim().job_id
+    assert (ended.state, ended.instance_id, ended.claims) == (MachineState.ENDING, "i-b", ())
+    assert ended.pending == (TerminateInstance("i-b"), TellJobs((job_id,)))
+    # It counts until it is gone.
+    assert (decision.added.machines, ended.refusal) == (0, Consequence.NEXT)
+    given_up = decide(machine(request=THIRD, asked_at=NOW), FleetAnswered(none), NOW, MachineLimits()).machine
+    assert (given_up.state, given_up.refusal) == (MachineState.GONE, Consequence.NEXT)
+    assert given_up.timeline[-1].detail == ended.timeline[-1].detail
 
 
 def test_other_answers_are_those_of_all():
     for answer in (FleetUncertain("time-out"), FleetRefused(())):
-        assert events_of_member(SECOND, answer) == (FleetAnswered(answer),)
-    assert events_of_member(ONE, LAUNCHED) == (FleetAnswered(LAUNCHED),)
+        assert answer_of_member(SECOND, answer) == answer
+    assert answer_of_member(ONE, LAUNCHED) == LAUNCHED
+
+
+def test_an_answer_settles_a_request_unless_an_earlier_call_may_have_had_an_effect():
+    asked = machine(request=FIRST, asked_at=NOW)
+    unknown = replace(asked, uncertain_since=NOW)
+
+    for answer in (LAUNCHED, FleetRefused(()), FleetRefused((), is_raised=True)):
+        assert settles(asked, answer)
+    assert settles(unknown, FleetRefused(()))
+    assert not settles(unknown, FleetRefused((), is_raised=True))
+    assert not settles(asked, FleetUncertain("time-out"))
 
 
 def test_that_ec2_has_not_as_many_says_nothing_of_one():
@@ -119,9 +142,18 @@ def test_what_is_found_is_the_answer_once_it_is_all_or_nothing_can_come():
     )
 
 
-def test_what_has_ended_is_found_where_nothing_lives():
+def test_what_has_ended_keeps_its_place():
     over = [seen("i-a", InstanceState.TERMINATED), seen("i-b", InstanceState.TERMINATED)]
 
-    assert answer_of_found([*over, seen("i-c")], 3, is_certain=True) == InstanceLaunched("i-c", offering(), at=NOW)
+    assert answer_of_found([*over, seen("i-c")], 3, is_certain=False) == InstanceLaunched(
+        "i-a", offering(), at=NOW, others=("i-b", "i-c")
+    )
     assert answer_of_found(over, 2, is_certain=False) == InstanceLaunched("i-a", offering(), at=NOW, others=("i-b",))
     assert answer_of_found([seen("i-a", offering=None)], 1, is_certain=True) is None
+
+
+def test_of_more_instances_than_were_asked_for_those_that_live_are_dealt_out():
+    over = [seen("i-a", InstanceState.TERMINATED), seen("i-b", InstanceState.TERMINATED)]
+
+    assert answer_of_found([*over, seen("i-c")], 2, is_certain=True) == InstanceLaunched("i-c", offering(), at=NOW)
+    assert answer_of_found(over, 1, is_certain=False) == InstanceLaunched("i-a", offering(), at=NOW, others=("i-b",))

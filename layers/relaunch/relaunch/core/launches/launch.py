@@ -294,7 +294,9 @@ class TaskObservation:
     of the target holds it back, before or after its start.
 
     Of a job of several nodes `rank_count` tasks are seen as one (core.lifecycle.gangs), of which `live_ranks` have not
-    stopped. `held_nodes` are those that some of its pods have while others find none.
+    stopped. `held_nodes` are those that some of its pods have while others find none. `waited_in_vain`: the one that
+    decides ended before all others had started. `is_unheard`: the agent of the task's node is away, so that its end
+    would not be known.
     """
 
     task_id: str
@@ -322,6 +324,8 @@ class TaskObservation:
     held_nodes: tuple[str, ...] = ()
     rank_count: int = 1
     live_ranks: tuple[int, ...] = ()
+    waited_in_vain: bool = False
+    is_unheard: bool = False
 
 
 @dataclass(frozen=True, slots=True)

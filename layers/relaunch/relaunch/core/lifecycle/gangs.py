@@ -27,6 +27,10 @@ from relaunch.core.lifecycle.stop_reason import BY_RELAUNCH, ended_at, exit_code
 PEERS_MAY_TAKE = timedelta(seconds=300)
 """How long the others may run on after the first rank that ended with 0: torchrun's agents wait so long for each other
 (`exit_barrier_timeout`, torch.distributed.elastic.agent.server.api)."""
+MET_WITHIN = timedelta(seconds=60)
+"""How long a rank waits for the others at least before it fails: the c10d rendezvous for a minute (`read_timeout`), the
+static one, which the variables that it is given select, for ten (torch.distributed.elastic.rendezvous). RunTask may be
+refused to the next rank for as long."""
 
 _TAKEN_AWAY = frozenset({ReportedCause.INTERRUPTED, ReportedCause.NODE_LOST})
 
@@ -72,17 +76,19 @@ def see_as_one(
         decides,
         phase=phase,
         # That the others take too long is news without a new version of a task.
-        version=sum(each.version for each in known.values()) + _is_overdue(ending, now),
+        version=sum(each.version for each in known.values()) + _is_overdue(known, ending, now),
         status=_status(known, phase),
         report=_report(first, decides, phase, known, ending),
         node=known[min(known)].node,
-        started_at=_latest(each.started_at for each in known.values()),
+        # One that the target does not know may not have started.
+        started_at=_latest(each.started_at for each in known.values()) if len(known) == count else None,
         stopped_at=_latest(each.stopped_at for each in known.values()),
         containers_ended_at=ended_at(decides, now) if decides.phase.is_ending else None,
         created_at=min((each.created_at for each in known.values() if each.created_at is not None), default=None),
         rank_count=count,
         live_ranks=live,
         may_have_run=any(each.may_have_run for each in known.values()),
+        waited_in_vain=_waited_in_vain(decides, known.values(), now),
     )
 
 
@@ -93,18 +99,22 @@ def _phase(
     if len(phases) == 1:
         return phases.pop()
     if ending:
-        return TaskPhase.STOPPING if _ends_others(container, ending, now) else TaskPhase.RUNNING
+        return TaskPhase.STOPPING if _ends_others(container, known, ending, now) else TaskPhase.RUNNING
     return TaskPhase.PENDING if TaskPhase.PENDING in phases else TaskPhase.STARTING
 
 
-def _ends_others(container: str | None, ending: Mapping[int, TaskObservation], now: datetime) -> bool:
+def _ends_others(
+    container: str | None, known: Mapping[int, TaskObservation], ending: Mapping[int, TaskObservation], now: datetime
+) -> bool:
     """Return whether the ranks that have ended let the others end too."""
-    return any(not is_finished(container, each) for each in ending.values()) or _is_overdue(ending, now)
+    return any(not is_finished(container, each) for each in ending.values()) or _is_overdue(known, ending, now)
 
 
-def _is_overdue(ending: Mapping[int, TaskObservation], now: datetime) -> bool:
+def _is_overdue(known: Mapping[int, TaskObservation], ending: Mapping[int, TaskObservation], now: datetime) -> bool:
+    """Return whether others run on for too long; one whose agent is away may have ended, and is waited for."""
     first = min((ended_at(each, now) for each in ending.values()), default=now)
-    return now - first >= PEERS_MAY_TAKE
+    runs_on = any(rank not in ending and not each.is_unheard for rank, each in known.items())
+    return runs_on and now - first >= PEERS_MAY_TAKE
 
 
 def is_finished(container: str | None, seen: TaskObservation) -> bool:
@@ -128,6 +138,15 @@ def _deciding(container: str | None, ending: Mapping[int, TaskObservation], now:
         return is_finished(container, each), is_consequence, not causes & _TAKEN_AWAY, ended_at(each, now), rank
 
     return min(ending, key=order)
+
+
+def _waited_in_vain(decides: TaskObservation, known: Iterable[TaskObservation], now: datetime) -> bool:
+    """Return whether a rank ended after it had waited for others that had not started: it has not trained."""
+    if not decides.phase.is_ending or decides.started_at is None:
+        return False
+    until = ended_at(decides, now)
+    is_late = any(each.started_at is None or each.started_at >= until for each in known)
+    return is_late and until - decides.started_at >= MET_WITHIN
 
 
 def _status(known: Mapping[int, TaskObservation], phase: TaskPhase) -> str:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from relaunch.core.definitions.durations import write_duration
 from relaunch.core.jobs.attempt import Attempt, IntentKind, Placement, PlacementState, Rank, StopIntent
-from relaunch.core.jobs.effects import Effect, LookForWarning, RequestLaunch
+from relaunch.core.jobs.effects import Effect, RequestLaunch
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.overheads import machine_asked_at, with_measured
@@ -46,6 +46,7 @@ from relaunch.core.lifecycle.events import (
 from relaunch.core.lifecycle.long_waits import where_it_resumes
 from relaunch.core.lifecycle.machine_waits import admits_next, next_machine, wait_for_agent, waits_for_agent
 from relaunch.core.lifecycle.market_choice import with_market_reason
+from relaunch.core.lifecycle.parts import with_looks, withdraw_part
 from relaunch.core.lifecycle.refusal_waits import next_try, wait_limit, wait_until_granted, with_refusal
 from relaunch.core.lifecycle.restart_policy import out_of_time, useless_for_all
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
@@ -70,6 +71,7 @@ _KEPT_PLACEMENTS = 8
 _KEPT_GANGS = 2
 # How many Neuron devices an attempt tries before the offering counts as full.
 _DEVICE_PLACEMENTS = 3
+_STOPPED_FOR = {IntentKind.INTERRUPTION: "interruption warning"}
 _PORTS_TAKEN = frozenset({Shortage.PORTS})
 _TAKEN = frozenset({Shortage.GPU, Shortage.PORTS, Shortage.ROOM})
 
@@ -194,7 +196,7 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
 
 def _placement_failed(job: Job, failed: PlacementFailed, event: LaunchAnswered, now: datetime) -> Decision:
     if failed.placed:
-        return _withdraw_part(job, failed, now)
+        return withdraw_part(job, failed, now)
     outcome = f"the cluster placed nothing: {', '.join(failed.reasons)}"
     if waits_for_agent(job, failed.shortages, outcome, now):
         return wait_for_agent(job, outcome, now)
@@ -241,7 +243,7 @@ def _lost_device(job: Job, shortages: frozenset[Shortage], outcome: str) -> bool
 
 def _refused(job: Job, refusal: LaunchRefused, now: datetime) -> Decision:
     if refusal.placed:
-        return _withdraw_part(job, refusal, now)
+        return withdraw_part(job, refusal, now)
     if job.cancel_requested:
         return _cancelled(job, now)
     detail = f"the cluster refuses the launch: {refusal.reason}"
@@ -269,33 +271,22 @@ def _provider_refused(job: Job, detail: str, now: datetime) -> Decision:
 def _placed(job: Job, task_id: str, now: datetime, limits: StackLimits, followers: tuple[str, ...] = ()) -> Decision:
     placed = with_task(job, task_id, "the cluster placed it", now, followers)
     attempt = placed.current_attempt
+    is_several = bool(attempt.placement.followers)
+    if is_several:
+        # Each is on its own machine.
+        zone = attempt.placement.offering.zone
+        placed = replace(placed, attempt=replace(attempt, instance_id=attempt.placement.instance_id, zone=zone))
     if attempt.intent is not None:
-        return stop_with_intent(placed, attempt.intent, now, event="cancelling")
+        event = _STOPPED_FOR.get(attempt.intent.kind, "cancelling")
+        stopped = stop_with_intent(placed, attempt.intent, now, event=event)
+        return with_looks(stopped) if is_several else stopped
     wake_at = start_deadline(attempt, limits)
-    if not attempt.placement.followers:
+    if not is_several:
         return move(placed, JobState.LAUNCHING, now, event="task placed", detail=task_id, wake_at=wake_at)
-    # Each is on its own machine.
-    offering = attempt.placement.offering
-    located = replace(placed, attempt=replace(attempt, instance_id=attempt.placement.instance_id, zone=offering.zone))
-    looks = tuple(LookForWarning(each.instance_id) for each in attempt.placement.ranks)
     # What was seen of a rank before all were placed was not taken.
     wake_at = min(wake_at, now + CLOSE_LOOK)
     detail = ", ".join(attempt.placement.task_ids)
-    moved = move(located, JobState.LAUNCHING, now, event="task placed", detail=detail, wake_at=wake_at, effects=looks)
-    return replace(moved, link_instance=True)
-
-
-def _withdraw_part(job: Job, outcome: PlacementFailed | LaunchRefused, now: datetime) -> Decision:
-    """Stop the tasks of a gang that were placed without the others; their stops are waited for as any other."""
-    why = ", ".join(outcome.reasons) if isinstance(outcome, PlacementFailed) else outcome.reason
-    reason = f"the cluster did not place all of its tasks: {why}"
-    placed = outcome.placed
-    placement = job.current_attempt.placement
-    part = replace(placement, followers=placement.followers[: len(placed) - 1])
-    job = replace(job, attempt=replace(job.current_attempt, placement=part, instance_id=part.instance_id))
-    job = with_task(job, placed[0], reason, now, placed[1:])
-    intent = job.current_attempt.intent or StopIntent(IntentKind.START_WITHDRAWN, now, reason)
-    return stop_with_intent(job, intent, now, event="not all placed")
+    return with_looks(move(placed, JobState.LAUNCHING, now, event="task placed", detail=detail, wake_at=wake_at))
 
 
 def _with_stops(decision: Decision, task_ids: tuple[str, ...]) -> Decision:

@@ -46,7 +46,7 @@ class _Facts:
     `was_starting`: the task had an instance and never ran. `had_node`: it had one, whether it ran or not. `sidecar`
     says which other essential container ended the task, or may have, in words; empty if none did.
     `machine_exit_codes` are those of the job definition. `target` is where it ran. `stop_text` is the reason of whoever
-    called for the stop, empty if nobody did.
+    called for the stop, empty if nobody did. `is_in_vain`: it waited for other nodes of the job.
     """
 
     causes: frozenset[ReportedCause]
@@ -60,6 +60,7 @@ class _Facts:
     machine_exit_codes: frozenset[int] = frozenset()
     target: Target = Target.ECS
     stop_text: str = ""
+    is_in_vain: bool = False
 
     def tells(self, cause: ReportedCause) -> bool:
         return cause in self.causes
@@ -209,6 +210,11 @@ _BY_INTENT = {
     IntentKind.STARTS_NOWHERE: StopKind.STARTS_NOWHERE,
 }
 
+_OF_A_PROGRAM = frozenset(
+    {StopKind.SUCCESS, StopKind.USER_ERROR, StopKind.OUT_OF_MEMORY, StopKind.SIDECAR, StopKind.UNKNOWN}
+)
+"""What a program that waits for others in vain does not do: torchrun's ends with 1 after ten minutes."""
+
 _FINAL_INTENTS = frozenset({IntentKind.CANCEL, IntentKind.TIME_OUT})
 
 # An intent applies to a task that had stopped before, except for these kinds of stops. After a lost instance the
@@ -228,6 +234,7 @@ def classify_stop(  # noqa: PLR0913 - the last one is named at every call
     machine_exit_codes: frozenset[int] = frozenset(),
     *,
     target: Target = Target.ECS,
+    is_part: bool = False,
 ) -> Stop:
     """Classify the stop of a task; every stop has exactly one kind.
 
@@ -248,6 +255,7 @@ def classify_stop(  # noqa: PLR0913 - the last one is named at every call
         essential: The containers for whose end the target stops the task, if that is known.
         machine_exit_codes: The exit codes with which the program says that its machine is at fault.
         target: Where the task ran.
+        is_part: Not all nodes of the job had a task: whatever the code that it exited with, it waited for the others.
     """
     exit_code = exit_code_of(observation, container)
     at = observation.stopped_at or now
@@ -269,6 +277,7 @@ def classify_stop(  # noqa: PLR0913 - the last one is named at every call
         machine_exit_codes,
         target,
         next((each.text for each in reports if ReportedCause.STOP_CALLED in each.causes), ""),
+        is_part or observation.waited_in_vain,
     )
     kind = _kind(facts, intent)
     if kind is StopKind.USER_ERROR and ReportedCause.DEPENDENCY_FAILED in causes:
@@ -302,6 +311,7 @@ def _kind(facts: _Facts, intent: StopIntent | None) -> StopKind:
         is_known = facts.starts_nowhere and intent.kind not in _FINAL_INTENTS
         return StopKind.STARTS_NOWHERE if is_known else _BY_INTENT[intent.kind]
     kind = next((decide(facts) for applies, decide in _RULES if applies(facts)), StopKind.UNKNOWN)
+    kind = StopKind.NOT_STARTED if facts.is_in_vain and kind in _OF_A_PROGRAM else kind
     if intent is not None and intent.kind in _APPLIES_EXCEPT and kind not in _APPLIES_EXCEPT[intent.kind]:
         return _BY_INTENT[intent.kind]
     return kind

@@ -17,6 +17,7 @@ from relaunch.core.lifecycle import (
     machine_waits,
     moves,
     orphans,
+    parts,
     restart_policy,
     running,
     stalls,
@@ -201,6 +202,14 @@ def is_first_warning(job: Job, event: HostWarned) -> bool:
     return is_of_follower or attempt.instance_id == event.instance_id or attempt.task_id == event.task_id
 
 
+def may_have_tasks_there(job: Job, event: HostWarned) -> bool:
+    """Return whether some of several tasks are being placed, of which this instance is to have one."""
+    if not is_pending(job, event) or event.is_rebalance:
+        return False
+    placement = job.current_attempt.placement
+    return bool(placement.followers) and event.instance_id in {each.instance_id for each in placement.ranks}
+
+
 def is_first_cancel(job: Job, _event: CancelAsked) -> bool:
     """Return whether no cancellation was requested before."""
     return not job.cancel_requested
@@ -286,6 +295,7 @@ TABLE = make_rows(
     ("R", HostWarned, is_first_warning, running.host_warned, "RS"),
     ("S", HostWarned, is_first_warning, running.host_warned_late, "S"),
     ("LRS", HostEnded, is_own_host, running.host_ended, ""),
+    ("L", HostWarned, may_have_tasks_there, parts.warn_pending, "L"),
     ("L", CancelAsked, is_pending_and_wanted, launching.cancel_pending, "L"),
     ("LR", CancelAsked, is_placed, running.cancel_task, "S"),
     ("S", CancelAsked, is_first_cancel, running.cancel_stopping, "S"),

@@ -76,6 +76,7 @@ def _judge(job: Job, attempt: Attempt, seen: TaskObservation, now: datetime) -> 
         essential=job.revision.essential_names,
         machine_exit_codes=frozenset(job.definition.retry.machine_exit_codes),
         target=job.definition.target,
+        is_part=len(attempt.placement.ranks) < job.definition.nodes,
     )
 
 

@@ -38,7 +38,8 @@ class Refusal:
 class InstanceLaunched:
     """EC2 launched the instance; other overrides may have been refused on the way.
 
-    `at` is when, by EC2's word; None: just now. `others` are the other instances of a request for several.
+    `at` is when, by EC2's word; None: just now. `others` are the other instances of a request for several. `is_part`:
+    it launched fewer than the request is for, of which none is used.
     """
 
     instance_id: str
@@ -46,6 +47,7 @@ class InstanceLaunched:
     refusals: tuple[Refusal, ...] = ()
     at: datetime | None = None
     others: tuple[str, ...] = ()
+    is_part: bool = False
 
 
 @dataclass(frozen=True, slots=True)

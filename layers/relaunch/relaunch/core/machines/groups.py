@@ -11,11 +11,9 @@ from dataclasses import replace
 
 from relaunch.core.machines.events import (
     FleetAnswer,
-    FleetAnswered,
     FleetRefused,
     InstanceLaunched,
     InstanceObservation,
-    MachineEvent,
     Refusal,
     RefusalKind,
 )
@@ -51,31 +49,33 @@ def requests_of_members(request: FleetRequest, size: int) -> tuple[FleetRequest,
     return tuple(replace(request, size=size, place=place, tags=tags) for place in range(size))
 
 
-def events_of_member(request: FleetRequest, answer: FleetAnswer) -> tuple[MachineEvent, ...]:
+def answer_of_member(request: FleetRequest, answer: FleetAnswer) -> FleetAnswer:
     """Return what EC2's answer to the request of a group means for one of its machines.
 
-    Of a part of the instances none is used: a machine that has one is refused, and then has to end it.
+    Of a part of the instances none is used: a machine that has one has to end it, and has it from the same write on by
+    which it is given up. Who dies in between leaves no instance that nobody knows.
     """
     if not isinstance(answer, InstanceLaunched) or request.size == 1:
-        return (FleetAnswered(answer),)
+        return answer
     instances = sorted((answer.instance_id, *answer.others))
-    own = instances[request.place] if request.place < len(instances) else ""
-    launched = replace(answer, instance_id=own, others=())
     if len(instances) >= request.size:
-        return (FleetAnswered(launched),)
+        return replace(answer, instance_id=instances[request.place], others=())
     message = f"{len(instances)} of {request.size} instances were launched, and are terminated"
-    part = Refusal(RefusalKind.NO_CAPACITY, PARTIAL, message, answer.offering)
-    refused = FleetAnswered(FleetRefused((*answer.refusals, part)))
-    return (refused, FleetAnswered(launched)) if own else (refused,)
+    refusals = (*answer.refusals, Refusal(RefusalKind.NO_CAPACITY, PARTIAL, message, answer.offering))
+    if request.place >= len(instances):
+        return FleetRefused(refusals)
+    return replace(answer, instance_id=instances[request.place], others=(), refusals=refusals, is_part=True)
 
 
 def answer_of_found(found: Sequence[InstanceObservation], size: int, *, is_certain: bool) -> InstanceLaunched | None:
     """Return the answer that the instances with the tag of a group amount to; None if that is not known yet.
 
     What EC2 describes is eventually consistent: a part of the instances is the whole answer once no other can come.
+    Those that have ended count: the others keep their places.
     """
     living = [each for each in found if each.state.is_alive]
-    seen = sorted(living or found, key=lambda each: each.instance_id)
+    counted = found if len(found) <= size else living or found
+    seen = sorted(counted, key=lambda each: each.instance_id)
     offering = next((each.offering for each in seen if each.offering is not None), None)
     if offering is None or (len(seen) < size and not is_certain):
         return None

@@ -15,6 +15,7 @@ from relaunch.core.machines.decision import MachineDecision, MachineTotals, micr
 from relaunch.core.machines.ending import gone, terminate
 from relaunch.core.machines.events import (
     ClaimReleased,
+    FleetAnswer,
     FleetAnswered,
     FleetAsked,
     FleetDeferred,
@@ -125,8 +126,8 @@ def fleet_answered(machine: Machine, event: FleetAnswered, now: datetime, limits
     match event.answer:
         case InstanceLaunched():
             return _launched(machine, event.answer, now, limits)
-        case FleetRefused(refusals, is_raised=True) if machine.uncertain_since is not None:
-            # An earlier call may have had an effect: the instance is looked for. The alert comes at once.
+        case FleetRefused(refusals) if not settles(machine, event.answer):
+            # The instance is looked for. The alert comes at once.
             verdict = judge(machine.request, refusals)
             alerted = replace(machine, is_alert=machine.is_alert or verdict.is_alert)
             return _again(alerted, verdict.reason, now, _UNCERTAIN_SECONDS)
@@ -142,6 +143,15 @@ def fleet_answered(machine: Machine, event: FleetAnswered, now: datetime, limits
         case _:  # FleetUncertain
             uncertain = replace(machine, uncertain_since=machine.uncertain_since or now)
             return _again(uncertain, event.answer.reason, now, _UNCERTAIN_SECONDS)
+
+
+def settles(machine: Machine, answer: FleetAnswer) -> bool:
+    """Return whether it is known from an answer of EC2 what became of the request.
+
+    Of a call that failed as a whole it is not where an earlier one may have had an effect.
+    """
+    is_refused = isinstance(answer, FleetRefused) and not (answer.is_raised and machine.uncertain_since is not None)
+    return is_refused or isinstance(answer, InstanceLaunched)
 
 
 def _as_asked(machine: Machine, answer: InstanceLaunched) -> InstanceLaunched:
@@ -163,9 +173,13 @@ def _launched(machine: Machine, answer: InstanceLaunched, now: datetime, limits:
         usd_per_hour=usd_per_hour,
         uncertain_since=None,
     )
-    effects = (*_remember(machine, answer, now), *_remember_launch(answer, now))
     detail = f"{answer.instance_id}: {answer.offering}"
-    if not machine.claims:
+    effects = (*_remember(machine, answer, now), *_remember_launch(answer, now))
+    if answer.is_part:
+        verdict = judge(machine.request, answer.refusals)
+        refused = replace(launched, refusal=verdict.consequence, is_alert=verdict.is_alert)
+        decision = terminate(refused, now, event=REFUSED, detail=verdict.reason)
+    elif not machine.claims:
         decision = terminate(launched, now, event="launched", detail=f"{detail}; nobody needs it", before=effects)
     else:
         wake_at = now + min(FIRST_LOOK, limits.registration_deadline)

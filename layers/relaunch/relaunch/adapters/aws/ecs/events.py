@@ -48,6 +48,7 @@ BOOT = "relaunch.boot"
 _BOOT = re.compile(r"[0-9.:-]{1,64}")
 # RunTask refuses such a group ("Group"): the tasks of a service have it.
 _SERVICE = "service:"
+_DISCONNECTED = "DISCONNECTED"
 _STOPPED = frozenset({"STOPPED", "DELETED"})
 _PHASES = {
     "PROVISIONING": TaskPhase.PENDING,
@@ -86,6 +87,7 @@ class _Task:
     pull_stopped_at: Timestamp | None = None
     started_at: Timestamp | None = None
     execution_stopped_at: Timestamp | None = None
+    connectivity: str = ""
     stopped_at: Timestamp | None = None
 
 
@@ -188,6 +190,7 @@ def observe_task(task: Mapping[str, object]) -> TaskObservation:
         started_at=parsed.started_at,
         containers_ended_at=parsed.execution_stopped_at,
         stopped_at=parsed.stopped_at,
+        is_unheard=parsed.connectivity == _DISCONNECTED,
     )
 
 

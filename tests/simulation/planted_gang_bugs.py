@@ -1,0 +1,102 @@
+"""Bugs in trainings over several machines, which the simulation must find."""
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+
+from relaunch.adapters.aws.ecs import run_task as ecs_run_task
+from relaunch.core.jobs.job import Job
+from relaunch.core.launches import launch_plan
+from relaunch.core.launches.launch_plan import rank_environment
+from relaunch.core.machines.events import FleetAnswer, FleetRefused, InstanceLaunched
+from relaunch.core.machines.groups import answer_of_member
+from relaunch.core.machines.machine import FleetRequest
+from relaunch.usecases import make_ec2_calls
+from relaunch_local.simulation.aws.gangs import ALIKE, KNOWN, MET, ONCE, REACHED
+from simulation.broken_parts import Planting
+from simulation.planted_bugs import PlantedBug
+from simulation.planting import patched
+
+
+def _environment(change: Callable[[Job, int], Mapping[str, str]]) -> Planting:
+    """Give ranks other variables than they have."""
+
+    def changed(job: Job, rank: int) -> Mapping[str, str]:
+        return {**rank_environment(job, rank), **change(job, rank)}
+
+    return lambda: patched(launch_plan, rank_environment=changed)
+
+
+@contextmanager
+def _generation_of_each_send() -> Iterator[None]:
+    sends = itertools.count()
+    with ExitStack() as stack:
+        stack.enter_context(_environment(lambda job, _rank: {"RELAUNCH_GROUP": f"{job.job_id}/{next(sends)}"})())
+        stack.enter_context(patched(ecs_run_task, client_token=lambda *_parts: f"send-{next(sends)}"))
+        yield
+
+
+def _own_prefix(job: Job, rank: int) -> Mapping[str, str]:
+    return {"RELAUNCH_CHECKPOINT_URI": f"{job.definition.checkpoint_uri}{job.job_id}/rank-{rank}/"} if rank else {}
+
+
+def _given_up_without_its_instance(request: FleetRequest, answer: FleetAnswer) -> FleetAnswer:
+    told = answer_of_member(request, answer)
+    is_part = isinstance(told, InstanceLaunched) and told.is_part
+    return FleetRefused(told.refusals) if is_part and isinstance(told, InstanceLaunched) else told
+
+
+def _parts_left() -> AbstractContextManager[object]:
+    return patched(make_ec2_calls, answer_of_member=_given_up_without_its_instance)
+
+
+GANG_BUGS = (
+    PlantedBug(
+        "generation-of-each-send",
+        "each RunTask of a placement of several tasks is one of a generation of its own",
+        _generation_of_each_send,
+        MET,
+        130,
+        first=8,
+    ),
+    PlantedBug(
+        "gang-of-one-more",
+        "ranks are told that they are one more than torchrun is",
+        _environment(lambda job, _rank: {"RELAUNCH_NODES": str(len(job.current_attempt.placement.ranks) + 1)}),
+        KNOWN,
+        130,
+        first=8,
+    ),
+    PlantedBug(
+        "ranks-meet-elsewhere",
+        "ranks are told to meet at an address that none of them has",
+        _environment(lambda _job, _rank: dict.fromkeys(("RELAUNCH_MASTER_ADDR", "PET_MASTER_ADDR"), "192.0.2.1")),
+        REACHED,
+        130,
+        first=8,
+    ),
+    PlantedBug(
+        "every-rank-is-the-first",
+        "each rank is told that it is rank 0",
+        _environment(lambda _job, _rank: dict.fromkeys(("RELAUNCH_NODE_RANK", "PET_NODE_RANK"), "0")),
+        ONCE,
+        130,
+        first=8,
+    ),
+    PlantedBug(
+        "ranks-save-apart",
+        "ranks save to prefixes of their own",
+        _environment(_own_prefix),
+        ALIKE,
+        130,
+        first=8,
+    ),
+    PlantedBug(
+        "part-of-a-group-left",
+        "machines of which EC2 launched a part are given up without their instances",
+        _parts_left,
+        "a machine that is gone has no instance",
+        260,
+        first=8,
+    ),
+)
