@@ -160,6 +160,7 @@ def _answer(machine: Machine, answer: FleetAnswer, deps: FleetDependencies) -> M
         for other in member_ids(machine.machine_id, machine.request.size)[:0:-1]:
             _tell(other, answer, deps)
     event = FleetAnswered(answer_of_member(machine.request, answer))
+    answered: Machine | None
     try:
         answered = apply_machine_event(machine, event, deps)
     except StaleWriteError:
