@@ -57,7 +57,7 @@ GANG_BUGS = (
         _generation_of_each_send,
         MET,
         130,
-        first=8,
+        first=134,
     ),
     PlantedBug(
         "gang-of-one-more",
@@ -65,7 +65,7 @@ GANG_BUGS = (
         _environment(lambda job, _rank: {"RELAUNCH_NODES": str(len(job.current_attempt.placement.ranks) + 1)}),
         KNOWN,
         130,
-        first=8,
+        first=134,
     ),
     PlantedBug(
         "ranks-meet-elsewhere",
@@ -73,7 +73,7 @@ GANG_BUGS = (
         _environment(lambda _job, _rank: dict.fromkeys(("RELAUNCH_MASTER_ADDR", "PET_MASTER_ADDR"), "192.0.2.1")),
         REACHED,
         130,
-        first=8,
+        first=134,
     ),
     PlantedBug(
         "every-rank-is-the-first",
@@ -81,7 +81,7 @@ GANG_BUGS = (
         _environment(lambda _job, _rank: dict.fromkeys(("RELAUNCH_NODE_RANK", "PET_NODE_RANK"), "0")),
         ONCE,
         130,
-        first=8,
+        first=134,
     ),
     PlantedBug(
         "ranks-save-apart",
@@ -89,7 +89,7 @@ GANG_BUGS = (
         _environment(_own_prefix),
         ALIKE,
         130,
-        first=8,
+        first=134,
     ),
     PlantedBug(
         "part-of-a-group-left",
@@ -97,6 +97,6 @@ GANG_BUGS = (
         _parts_left,
         "a machine that is gone has no instance",
         260,
-        first=8,
+        first=134,
     ),
 )

@@ -18,7 +18,7 @@ from relaunch_local.simulation.machine_scenario import MachineScenario, draw_any
 from relaunch_local.simulation.scenario import CHECKPOINTS, INSTANCE_TYPES, ZONES, Scenario
 
 _EVERY = 14
-_FIRST = 8
+_FIRST = 134
 _NODES = (2, 2, 2, 3, 4, 4, 8)
 _HUNDREDS = 100
 _NCCL = (0.0, 1.0, 1.0)
@@ -42,7 +42,7 @@ def has_gang(seed: int) -> bool:
 
     Each fourteenth, so that all others are as without: what a gang draws, it draws from streams of its own.
     """
-    return seed % _EVERY == _FIRST
+    return seed >= _FIRST and (seed - _FIRST) % _EVERY == 0
 
 
 def draw_gang(dice: random.Random, recipe: Recipe) -> PlannedGang:

@@ -2,8 +2,10 @@ from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.group_faults import GROUP_FAULTS
 from relaunch_local.simulation.aws.recipes import Recipe
 from relaunch_local.simulation.chance import Chance
+from relaunch_local.simulation.drawn_scenario import draw_scenario
 from relaunch_local.simulation.gang_scenario import PlannedGang, draw_gang, with_group_faults
 from relaunch_local.simulation.machine_scenario import MachineScenario
+from relaunch_local.simulation.scenario import Scenario
 
 ALONE = Recipe(work_seconds=3_600.0, checkpoint_seconds=300.0, save_seconds=40.0, failures=2)
 
@@ -40,3 +42,14 @@ def test_the_same_dice_draw_the_same_gang() -> None:
 def test_group_faults_are_switched_on_by_a_scenario() -> None:
     assert MachineScenario().group_faults == {}
     assert with_group_faults(MachineScenario()).group_faults == GROUP_FAULTS
+
+
+def drawn(seed: int, *, has_gangs: bool = False) -> Scenario:
+    return draw_scenario(Chance(seed, Clock().now), has_gangs=has_gangs)
+
+
+def test_some_seeds_have_gangs_and_all_others_are_as_they_were() -> None:
+    assert [seed for seed in range(100, 200) if drawn(seed).has_gangs] == [134, 148, 162, 176, 190]
+    assert drawn(7, has_gangs=True).has_gangs
+    gang = next(each for each in drawn(190).definitions if each.nodes > 1)
+    assert gang.name in {each.definition for each in drawn(190).events}

@@ -46,12 +46,11 @@ from relaunch.core.lifecycle.events import (
 from relaunch.core.lifecycle.long_waits import where_it_resumes
 from relaunch.core.lifecycle.machine_waits import admits_next, next_machine, wait_for_agent, waits_for_agent
 from relaunch.core.lifecycle.market_choice import with_market_reason
-from relaunch.core.lifecycle.parts import with_looks, withdraw_part
 from relaunch.core.lifecycle.refusal_waits import next_try, wait_limit, wait_until_granted, with_refusal
 from relaunch.core.lifecycle.restart_policy import out_of_time, useless_for_all
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
 from relaunch.core.lifecycle.stopping import avoid, stop_with_intent, with_task
-from relaunch.core.lifecycle.withdrawals import start_deadline
+from relaunch.core.lifecycle.withdrawals import start_deadline, with_looks, withdraw_part
 from relaunch.core.selection.neuron_devices import NeuronClaim
 from relaunch.core.selection.speeds import name_alone
 

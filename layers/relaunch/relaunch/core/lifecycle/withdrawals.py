@@ -1,20 +1,25 @@
 """Tasks that the target has taken and that have not started: how long they may take, and what follows then.
 
+So are several of one placement of which not all may be there.
+
 Each action is a pure function of (job, event, now, limits) and returns the decision to save.
 """
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.attempt import Attempt, IntentKind, StopIntent
+from relaunch.core.jobs.effects import LookForWarning, RequestLaunch
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
-from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT, Decision, set_next_check, watch_closely
-from relaunch.core.lifecycle.events import TimePassed
+from relaunch.core.launches.launch import LaunchRefused, PlacementFailed
+from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT, Decision, move, set_next_check, stop_effects, watch_closely
+from relaunch.core.lifecycle.events import HostWarned, TimePassed
 from relaunch.core.lifecycle.long_waits import look_or_tell
 from relaunch.core.lifecycle.restart_policy import out_of_time
-from relaunch.core.lifecycle.stopping import stop_with_intent
+from relaunch.core.lifecycle.stopping import stop_with_intent, with_task
 from relaunch.core.lifecycle.unconfirmed_stops import is_host_gone, lose_host
 
 START_TIMEOUT = timedelta(minutes=30)
@@ -83,3 +88,40 @@ def _keeps_its_place(job: Job) -> bool:
     definition = job.definition
     has_other = attempt.placement.offering.purchase is PurchaseOption.SPOT and len(definition.purchase.options) > 1
     return definition.target.capabilities.keeps_pending_tasks and attempt.node is None and not has_other
+
+
+def withdraw_part(job: Job, outcome: PlacementFailed | LaunchRefused, now: datetime) -> Decision:
+    """Stop the tasks of a gang that were placed without the others; their stops are waited for as any other."""
+    why = ", ".join(outcome.reasons) if isinstance(outcome, PlacementFailed) else outcome.reason
+    reason = f"the cluster did not place all of its tasks: {why}"
+    placed = outcome.placed
+    placement = job.current_attempt.placement
+    part = replace(placement, followers=placement.followers[: len(placed) - 1])
+    job = replace(job, attempt=replace(job.current_attempt, placement=part, instance_id=part.instance_id))
+    job = with_task(job, placed[0], reason, now, placed[1:])
+    intent = job.current_attempt.intent
+    if intent is None or intent.kind is IntentKind.INTERRUPTION:
+        # None has trained: what is taken away is not the training.
+        intent = StopIntent(IntentKind.START_WITHDRAWN, now, reason)
+    return with_looks(stop_with_intent(job, intent, now, event="not all placed"))
+
+
+def with_looks(decision: Decision) -> Decision:
+    """Return the decision with a look for what EC2 said of the machine of each rank before its task was known."""
+    looks = tuple(LookForWarning(each.instance_id) for each in decision.job.current_attempt.placement.ranks)
+    told = replace(decision.job, pending=(*decision.job.pending, *looks))
+    return replace(decision, job=told, link_instance=True)
+
+
+def warn_pending(job: Job, event: HostWarned, now: datetime, _limits: StackLimits) -> Decision:
+    """Give up a placement of several tasks of which not all are known to be there: one of its machines ends.
+
+    Its task, if it has one, is stopped at once. If all are there, they are found, and stopped with it.
+    """
+    reason = f"{event.cause or 'spot interruption warning'} for {event.instance_id}"
+    intent = job.current_attempt.intent or StopIntent(IntentKind.INTERRUPTION, now, reason)
+    job = replace(job, attempt=replace(job.current_attempt, intent=intent))
+    stops = stop_effects((event.task_id,), intent.detail) if event.task_id else ()
+    effects = (*stops, RequestLaunch())
+    wake_at = now + LAUNCH_TIMEOUT
+    return move(job, job.state, now, event="interruption warning", detail=reason, wake_at=wake_at, effects=effects)

@@ -75,10 +75,10 @@ def test_of_a_small_group_mostly_one_is_lost_and_of_a_large_one_mostly_all() -> 
 
 def test_machines_of_a_group_are_lost_in_the_same_second() -> None:
     groups = Groups(LOST)
-    groups.wait(299)
+    groups.wait(119)
     assert groups.living == 8
 
-    groups.wait(3_301)
+    groups.wait(3_481)
 
     ended = {each.ended_at for each in groups.simulator.instances.by_id.values() if not each.is_alive}
     assert groups.account.chance.happened[LOST] >= 1
