@@ -41,9 +41,9 @@ def _own_prefix(job: Job, rank: int) -> Mapping[str, str]:
 
 
 def _given_up_without_its_instance(request: FleetRequest, answer: FleetAnswer) -> FleetAnswer:
-    told = answer_of_member(request, answer)
-    is_part = isinstance(told, InstanceLaunched) and told.is_part
-    return FleetRefused(told.refusals) if is_part and isinstance(told, InstanceLaunched) else told
+    own = answer_of_member(request, answer)
+    is_part = isinstance(own, InstanceLaunched) and own.is_part
+    return FleetRefused(own.refusals) if is_part and isinstance(own, InstanceLaunched) else own
 
 
 def _parts_left() -> AbstractContextManager[object]:
@@ -61,7 +61,7 @@ GANG_BUGS = (
     ),
     PlantedBug(
         "gang-of-one-more",
-        "ranks are told that they are one more than torchrun is",
+        "ranks get one node more than torchrun has",
         _environment(lambda job, _rank: {"RELAUNCH_NODES": str(len(job.current_attempt.placement.ranks) + 1)}),
         KNOWN,
         130,
@@ -69,7 +69,7 @@ GANG_BUGS = (
     ),
     PlantedBug(
         "ranks-meet-elsewhere",
-        "ranks are told to meet at an address that none of them has",
+        "ranks are to meet at an address that none of them has",
         _environment(lambda _job, _rank: dict.fromkeys(("RELAUNCH_MASTER_ADDR", "PET_MASTER_ADDR"), "192.0.2.1")),
         REACHED,
         130,
@@ -77,7 +77,7 @@ GANG_BUGS = (
     ),
     PlantedBug(
         "every-rank-is-the-first",
-        "each rank is told that it is rank 0",
+        "each rank is rank 0 by its environment",
         _environment(lambda _job, _rank: dict.fromkeys(("RELAUNCH_NODE_RANK", "PET_NODE_RANK"), "0")),
         ONCE,
         130,

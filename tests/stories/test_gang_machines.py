@@ -92,7 +92,7 @@ def test_a_pool_that_has_a_part_only_is_avoided_by_the_job_alone():
 
 
 def refused_though_launched() -> tuple[GangStory, tuple[str, ...]]:
-    """Let EC2 say of the first machine that it launched none, although it has; the others are not told."""
+    """Let EC2 answer for the first machine that it launched none, although it has; the others have no answer."""
     story, machine_ids = asked_for()
     first = story.load(machine_ids[0])
     for each in machine_ids:

@@ -79,7 +79,7 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "group-reclaimed": 2,
     "group-refused-with-two-errors": 2,
     "group-seen-in-parts": 30,
-    "group-told-in-part": 20,
+    "group-answered-in-part": 20,
     "group-without-addresses": 20,
     "host-disconnects": 200,
     "host-gpus-late": 200,

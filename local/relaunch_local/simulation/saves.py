@@ -117,7 +117,7 @@ class CheckedWrites:
         is_told = before is not None and before.state is MachineState.REQUESTED is not machine.state
         faults = GroupLaunchFaults(self.chance, self.scenario.machines.group_faults)
         if is_told and machine.request.size > 1 and faults.are_others_untold(machine.machine_id[-9:]):
-            self.runtime.kill_at_next_step("not all machines of the group are told")
+            self.runtime.kill_at_next_step("not all machines of the group have the answer")
 
     def event_taken(self, entry: Mapping[str, Any]) -> None:
         """Check an event that EventBridge takes, and publish that of a job where definitions wait for events."""

@@ -152,8 +152,8 @@ def _send(machine: Machine, deps: FleetDependencies) -> Machine | None:
 def _answer(machine: Machine, answer: FleetAnswer, deps: FleetDependencies) -> Machine | None:
     """Apply EC2's answer to the machine, and what it means for the others of its group to those before.
 
-    As long as the first machine waits for its answer, whoever finds it asks again, or looks for the instances: one that
-    is told last is not done before the others are.
+    As long as the first machine waits for its answer, whoever finds it asks again, or looks for the instances. So its
+    own answer is saved last.
     """
     is_settled = settles(machine, answer)
     if is_settled:

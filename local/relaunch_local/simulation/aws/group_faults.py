@@ -20,7 +20,7 @@ SEEN_IN_PARTS = "group-seen-in-parts"
 """DescribeInstances knows some of the machines a minute later than the others."""
 WITHOUT_ADDRESSES = "group-without-addresses"
 """DescribeInstances tells the addresses of some of the machines a minute later."""
-TOLD_IN_PART = "group-told-in-part"
+ANSWERED_IN_PART = "group-answered-in-part"
 """A function dies that has saved what EC2 answered for some machines of a group, and not for the others."""
 NEVER_JOINS = "group-machine-never-joins"
 LACKS_A_GPU = "group-machine-lacks-a-gpu"
@@ -37,14 +37,14 @@ GROUP_FAULTS: Mapping[str, float] = {
     TWO_ERRORS: 0.03,
     SEEN_IN_PARTS: 0.15,
     WITHOUT_ADDRESSES: 0.1,
-    TOLD_IN_PART: 0.05,
+    ANSWERED_IN_PART: 0.05,
     NEVER_JOINS: 0.05,
     LACKS_A_GPU: 0.05,
     LOST: 0.5,
     WARNED: 0.5,
     RECLAIMED: 0.5,
 }
-"""How often each of them happens: to a launch, to a machine that is told of one, or of the last three when one is
+"""How often each of them happens: to a launch, to a machine that learns of one, or of the last three when one is
 looked for."""
 
 _LATE_SECONDS = (10.0, 60.0)
@@ -92,7 +92,7 @@ class GroupLaunchFaults:
 
     def are_others_untold(self, note: str) -> bool:
         """Return whether the function dies that has just saved what EC2 answered for one machine of a group."""
-        return self._strikes(TOLD_IN_PART, note)
+        return self._strikes(ANSWERED_IN_PART, note)
 
     def _strikes(self, kind: str, note: str) -> bool:
         return kind in self.shares and self.chance.strikes(kind, self.shares[kind], note=note)

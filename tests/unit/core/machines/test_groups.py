@@ -82,13 +82,15 @@ def test_instances_are_dealt_out_by_the_order_of_their_ids(request_, own):
 
 def test_of_a_part_none_is_used_and_each_is_ended_by_one_write():
     part = InstanceLaunched("i-b", offering(), others=("i-a",))
-    own, none = answer_of_member(SECOND, part), answer_of_member(THIRD, part)
+    own = answer_of_member(SECOND, part)
+    none = answer_of_member(THIRD, part)
 
     assert isinstance(none, FleetRefused)
     assert none.refusals[-1].code == PARTIAL
     assert own == InstanceLaunched("i-b", offering(), none.refusals, is_part=True)
     decision = decide(machine(request=SECOND, asked_at=NOW), FleetAnswered(own), NOW, MachineLimits())
-    ended, job_id = decision.machine, claim().job_id
+    ended = decision.machine
+    job_id = claim().job_id
     assert (ended.state, ended.instance_id, ended.claims) == (MachineState.ENDING, "i-b", ())
     assert ended.pending == (TerminateInstance("i-b"), TellJobs((job_id,)))
     # It counts until it is gone.

@@ -86,10 +86,8 @@ class LaunchRequest:
 
     With `followers` a placement has several tasks, all of them or none: rank 0 as said before, and one on each of these
     instances. All have the same revision, command and environment, but for the variables `rank_environment` of each.
-    `rank` is which of them a request for one task of several is for (`ranks`).
-
-    A target of pods places one task of `nodes` pods, all of them or none as far as its scheduler can: it gives each its
-    rank and the address of the first.
+    `rank` is which of them a request for one task of several is for (`ranks`). A target of pods places one task of
+    `nodes` pods, all or none as far as its scheduler can, and gives each its rank and the address of the first.
     """
 
     attempt: AttemptKey

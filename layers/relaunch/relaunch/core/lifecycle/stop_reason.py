@@ -74,11 +74,6 @@ class _Facts:
         return bool(self.causes & _STOPPED_BY_SOMEBODY)
 
     @property
-    def has_run(self) -> bool:
-        """Return whether all of the task, its ranks too, is known to have run."""
-        return self.had_node and not self.was_starting
-
-    @property
     def did_not_start(self) -> bool:
         """Return whether the task had an instance and never ran there; a start that somebody stops fails too."""
         return self.was_starting and self.is_start_error
@@ -173,7 +168,7 @@ _RULES: tuple[_Rule, ...] = (
     (lambda f: f.exit_code != 0 and f.tells(ReportedCause.OUT_OF_MEMORY), lambda _: StopKind.OUT_OF_MEMORY),
     (lambda f: f.is_stopped_by_somebody, lambda _: StopKind.CANCELLED),
     # The others of a job of several nodes fail when one is lost. A rank that never ran is gone without a word too.
-    (lambda f: f.tells(ReportedCause.PEER_LOST) and f.has_run, lambda f: f.loss),
+    (lambda f: f.tells(ReportedCause.PEER_LOST) and f.had_node and not f.was_starting, lambda f: f.loss),
     # On shutdown Docker ends containers with SIGTERM, then SIGKILL; a program may exit with any code.
     (lambda f: f.exit_code is not None and f.follows_host_end, lambda f: f.loss),
     (
@@ -213,7 +208,7 @@ _BY_INTENT = {
 _OF_A_PROGRAM = frozenset(
     {StopKind.SUCCESS, StopKind.USER_ERROR, StopKind.OUT_OF_MEMORY, StopKind.SIDECAR, StopKind.UNKNOWN}
 )
-"""What a program that waits for others in vain does not do: torchrun's ends with 1 after ten minutes."""
+"""What a program does not do that waits for others which never come: torchrun's ends with 1 after ten minutes."""
 
 _FINAL_INTENTS = frozenset({IntentKind.CANCEL, IntentKind.TIME_OUT})
 
@@ -330,7 +325,7 @@ def exit_code_of(observation: TaskObservation, container: str | None) -> int | N
 
 
 def _dependency_exit_code(observation: TaskObservation) -> int | None:
-    """Return the exit code of the container that others wait for in vain, which have a code of the agent's own."""
+    """Return the exit code of the container that others wait for, which have a code of the agent's own."""
     codes = (
         each.exit_code
         for each in observation.containers.values()

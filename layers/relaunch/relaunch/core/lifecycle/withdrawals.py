@@ -107,10 +107,10 @@ def withdraw_part(job: Job, outcome: PlacementFailed | LaunchRefused, now: datet
 
 
 def with_looks(decision: Decision) -> Decision:
-    """Return the decision with a look for what EC2 said of the machine of each rank before its task was known."""
+    """Return the decision with a look for warnings by EC2 of the machine of each rank before its task was known."""
     looks = tuple(LookForWarning(each.instance_id) for each in decision.job.current_attempt.placement.ranks)
-    told = replace(decision.job, pending=(*decision.job.pending, *looks))
-    return replace(decision, job=told, link_instance=True)
+    looking = replace(decision.job, pending=(*decision.job.pending, *looks))
+    return replace(decision, job=looking, link_instance=True)
 
 
 def warn_pending(job: Job, event: HostWarned, now: datetime, _limits: StackLimits) -> Decision:
