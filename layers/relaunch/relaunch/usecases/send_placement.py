@@ -199,7 +199,8 @@ def _give_up_gang(job: Job, found: Sequence[TaskObservation], deps: LaunchDepend
     if not is_certain and len(found) < len(attempt.placement.ranks):
         deps.launches.request_launch(job.job_id, _LOOK_SECONDS)
         return job
-    number, placement = attempt.number, attempt.placement
+    number = attempt.number
+    placement = attempt.placement
     first, *others = tuple(each.task_id for each in sorted(found, key=_made_at)) or ("",)
     if not first:
         return apply_event(job, PlacementExpired(number, placement.number), deps)
