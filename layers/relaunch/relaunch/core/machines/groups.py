@@ -52,7 +52,7 @@ def requests_of_members(request: FleetRequest, size: int) -> tuple[FleetRequest,
 def answer_of_member(request: FleetRequest, answer: FleetAnswer) -> FleetAnswer:
     """Return what EC2's answer to the request of a group means for one of its machines.
 
-    Of a part of the instances none is used: a machine that has one has to end it, and has it from the same write on with
+    Of a part of the instances none is used: a machine that has one has to end it, and has it by the write with
     which it is given up. Who dies in between leaves no instance that nobody knows.
     """
     if not isinstance(answer, InstanceLaunched) or request.size == 1:
