@@ -208,7 +208,7 @@ _BY_INTENT = {
 _OF_A_PROGRAM = frozenset(
     {StopKind.SUCCESS, StopKind.USER_ERROR, StopKind.OUT_OF_MEMORY, StopKind.SIDECAR, StopKind.UNKNOWN}
 )
-"""What a program does not do that waits for others which never come: torchrun's ends with 1 after ten minutes."""
+"""What a program that only waits for others does not do: torchrun's ends with 1 after ten minutes."""
 
 _FINAL_INTENTS = frozenset({IntentKind.CANCEL, IntentKind.TIME_OUT})
 
