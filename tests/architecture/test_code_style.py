@@ -17,6 +17,8 @@ INDEPENDENT_BOOLEANS = {
     "Placement": "stored facts: its task is gone, it takes every device, ECS owns the host, the price is a limit",
     "PushPayload": "fields of GitHub's event, each of which it sets or not",
     "Requirements": "a definition for Neuron devices and a task definition with a shared GPU require both",
+    "TaskObservation": "a queue holds it, its agent is away, its peers never came: a target tells each apart",
+    "_Facts": "whether it was starting, had a node, and waited for other nodes are facts of one stop",
     "_next_placement": "no room, a machine that ran nothing and a device that another task took come together",
     "next_try": "how long the job has trained, what a try costs and what is up now are looked up apart",
     "HostPlan": "each is a fault of its own of a host, and a scenario combines them",

@@ -1,4 +1,4 @@
-"""A job of several nodes, and what a target says of its ranks."""
+"""A job of several nodes, and observations of its ranks."""
 
 from dataclasses import replace
 

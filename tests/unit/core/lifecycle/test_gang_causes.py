@@ -1,4 +1,4 @@
-"""What the end of one rank says of a job of several nodes, of pods or tasks, whole or in part."""
+"""Jobs of several nodes are judged by the cause of the first end, of pods or tasks, whole or in part."""
 
 from dataclasses import replace
 from datetime import timedelta
