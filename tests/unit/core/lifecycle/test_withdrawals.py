@@ -49,7 +49,8 @@ def test_the_time_for_a_machine_depends_on_the_way_to_it_unless_it_is_given(is_m
 def on_ack(**fields) -> Job:
     """A placed task on ACK that has no pod."""
     definition = make_definition(target=Target.ACK, kubernetes=KubernetesWorkload("image:v1"), deadline=None, **fields)
-    return replace(SITUATIONS["pl"], definition=definition)
+    job = SITUATIONS["pl"]
+    return replace(job, definition=definition, attempt=replace(job.current_attempt, node=None, instance_id=None))
 
 
 def said(job: Job, phase: TaskPhase, text: str, cause: ReportedCause, at: datetime, **fields) -> Job:

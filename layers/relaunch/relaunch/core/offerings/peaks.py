@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import assert_never
 
 from relaunch.core.definitions.accelerator import Precision
 from relaunch.core.records import dataclass
@@ -45,6 +46,8 @@ class Peaks:
                 return replace(self, tensor_tflops=self.bf16_tflops)
             case Precision.FP32:
                 return replace(self, tensor_tflops=None)
+            case _:
+                assert_never(precision)
 
 
 def peaks_in(precision: Precision, peaks: Mapping[str, Peaks]) -> Mapping[str, Peaks]:
