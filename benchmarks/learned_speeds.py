@@ -4,7 +4,8 @@ The world is that of benchmarks.speeds. Before each job the spot prices are draw
 is gone. A job teaches the speed of the model that it ran on, by a few percent wrong. A deadline is one to three times
 the duration that the definition says; it could be kept if some on-demand machine is fast enough, it is promised as
 `relaunch plan` promises it, and kept if the on-demand machine is fast enough that the job would be launched on. The
-last column, what could be promised by the cheapest on-demand machine alone, is no part of the product.
+last column, what could be promised by the cheapest on-demand machine alone, is no part of the product. The best choice
+is the cheapest that ends within `max_runtime`, 48 hours; a choice that does not is late, and has no cost to compare.
 """
 
 import math
@@ -29,6 +30,7 @@ _PRICES = 0.15
 _GONE = 0.15
 _NOISE = 0.03
 _HOUR = timedelta(hours=1)
+_MAX_RUNTIME = timedelta(hours=48)
 
 BEFORE = "bounded by published peaks, nothing learned"
 SLOW_END = "learned; what nobody measured only where its slow end pays"
@@ -38,10 +40,11 @@ RULES = (BEFORE, SLOW_END, LEARNED)
 
 @dataclass
 class Learning:
-    """The regrets in percent by rule and job, and the deadlines that could be kept, were promised, and were kept."""
+    """The regrets in percent by rule and job, choices that end too late, and deadlines: possible, promised, kept."""
 
     regrets: dict[str, list[list[float]]] = field(default_factory=dict)
     deadlines: dict[str, list[int]] = field(default_factory=dict)
+    late: dict[str, int] = field(default_factory=dict)
 
     def run(  # noqa: PLR0913, PLR0917 - all that the jobs depend on
         self,
@@ -55,7 +58,7 @@ class Learning:
     ) -> None:
         """Run the jobs of a definition by each rule, whose names in the tables end with that of the world."""
         seconds = (definition.estimated_duration or _HOUR).total_seconds()
-        saving = replace(definition, checkpoint_uri="s3://a/b/", total_steps=round(seconds))
+        saving = replace(definition, checkpoint_uri="s3://a/b/", total_steps=round(seconds), max_runtime=_MAX_RUNTIME)
         cheapest = {(each.instance_type.name, each.purchase): each for each in reversed(kept)}
         for rule in rules:
             dice = Random(seed)  # noqa: S311 - the same market for each rule
@@ -84,10 +87,16 @@ class Learning:
         chosen = selection.chosen
         if rule in {BEFORE, SLOW_END}:
             chosen = min(selection.kept, key=lambda each: _usd(by_slow_end(each)))
-        best = min(_usd(truth(each)) for each in selection.kept)
-        by_job = self.regrets.setdefault(rule + world, [[] for _ in range(JOBS)])
         assert chosen is not None  # noqa: S101 - for the type checker: on-demand is never gone
-        by_job[number].append(100 * (_usd(truth(chosen)) / best - 1))
+        least = (definition.estimated_duration or _HOUR) / definition.max_runtime
+        in_time = [each for each in selection.kept if speeds[each.instance_type.accelerator_model] >= least]
+        best = min(_usd(truth(each)) for each in in_time or selection.kept)
+        by_job = self.regrets.setdefault(rule + world, [[] for _ in range(JOBS)])
+        self.late.setdefault(rule + world, 0)
+        if chosen in in_time or not in_time:
+            by_job[number].append(100 * (_usd(truth(chosen)) / best - 1))
+        else:
+            self.late[rule + world] += 1
         self._deadline(definition, selection, speeds, f"{rule}{world}, job {number + 1}", dice)
         model = chosen.instance_type.accelerator_model
         rate = speeds[model] * math.exp(dice.gauss(0, _NOISE))
@@ -122,7 +131,8 @@ class Learning:
             every = [each for of_job in by_job for each in of_job]
             later = [each for of_job in by_job[1:] for each in of_job]
             means = [sum(by_job[number - 1]) / len(by_job[number - 1]) for number in shown]
-            rows.append((rule, *means, sum(every) / len(every), sum(later) / len(later), max(every), max(by_job[-1])))
+            mean = sum(every) / len(every)
+            rows.append((rule, *means, mean, sum(later) / len(later), max(every), max(by_job[-1]), self.late[rule]))
         columns = (
             "speeds",
             *(f"job {each}, mean %" for each in shown),
@@ -130,6 +140,7 @@ class Learning:
             "from the second on",
             "worst %",
             f"worst of job {JOBS}",
+            f"later than {_MAX_RUNTIME // _HOUR} h",
         )
         regrets = Table(f"Cost over that of the best choice, {JOBS} jobs one after the other", columns, rows, ())
         counted = [

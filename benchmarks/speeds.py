@@ -31,6 +31,7 @@ from relaunch.core.selection.speeds import Speed, SpeedBasis
 
 SEED = 20261128
 DEFINITIONS = 200
+_UNBOUNDED = timedelta(days=365)
 _UNEXPLAINED = 0.15
 """The standard deviation of the logarithm of what no peak explains."""
 _MEASUREMENT = 0.05
@@ -73,6 +74,7 @@ def _one(dice: Random, learning: Learning, seed: int) -> dict[str, float]:
         AcceleratorRequirement(gpu=gpu),
         checkpoint_uri=dice.choice((None, "s3://a/b/")),
         estimated_duration=timedelta(hours=dice.choice((2, 6, 20, 40))),
+        max_runtime=_UNBOUNDED,
     )
     limits = SelectionLimits(peaks=load_peaks())
     offerings = in_region(all_offerings(), "us-east-1")

@@ -245,8 +245,8 @@ def test_work_that_may_outlast_its_run_time_wherever_it_runs_is_noted():
     (notice,) = notices_of(definition, make_revision(), make_offering(purchase=PurchaseOption.ON_DEMAND))
 
     assert notice == (
-        "`max_runtime` may end this job before it is done, after 48h: on g5.xlarge on-demand the work takes up to 50h, "
-        "and nothing that satisfies it is surely faster; raise it"
+        "`max_runtime` may end this job before it is done, after 48h: on g5.xlarge on-demand the work takes some 50h, "
+        "and nothing that satisfies it ends in time; raise it"
     )
     longer = replace(definition, max_runtime=timedelta(hours=50))
     assert notices_of(longer, make_revision(), make_offering(purchase=PurchaseOption.ON_DEMAND)) == ()

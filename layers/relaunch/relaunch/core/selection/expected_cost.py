@@ -110,14 +110,14 @@ class WorkAhead:
         return start + work / segment * per_segment + tail
 
     def ends_in_time(self, machine: InstanceType) -> bool:
-        """Return whether what is left surely ends within `max_runtime` there: at the slow end of its speed.
+        """Return whether what is left is to be expected to end within `max_runtime` there.
 
-        It does not where that is unknown. What starts and interruptions add is not counted.
+        It is not where the speed is unknown. What starts and interruptions add is not counted.
         """
         if self.runtime_left is None:
             return True
         speed = self.speed_of(machine)
-        return speed is not None and self.at_speed(speed.slow).duration_left <= self.runtime_left
+        return speed is not None and self.at_speed(speed.middle).duration_left <= self.runtime_left
 
     @property
     def disk_usd_per_hour(self) -> float:

@@ -260,11 +260,10 @@ def _too_long(definition: JobDefinition, selection: Selection, chosen: Offering)
     speed = None if work is None else work.speed_of(chosen.instance_type)
     if work is None or speed is None or work.ends_in_time(chosen.instance_type):
         return ""
-    needed = work.at_speed(speed.slow).duration_left
+    needed = work.at_speed(speed.middle).duration_left
     return (
         f"`max_runtime` may end this job before it is done, after {write_duration(definition.max_runtime)}: on "
-        f"{chosen.key} the work takes up to {write_minutes(needed)}, and nothing that satisfies it is surely faster; "
-        "raise it"
+        f"{chosen.key} the work takes some {write_minutes(needed)}, and nothing that satisfies it ends in time; raise it"
     )
 
 
