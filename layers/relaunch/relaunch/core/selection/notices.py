@@ -263,7 +263,8 @@ def _too_long(definition: JobDefinition, selection: Selection, chosen: Offering)
     needed = work.at_speed(speed.middle).duration_left
     return (
         f"`max_runtime` may end this job before it is done, after {write_duration(definition.max_runtime)}: on "
-        f"{chosen.key} the work takes some {write_minutes(needed)}, and nothing that satisfies it ends in time; raise it"
+        f"{chosen.key} the work takes some {write_minutes(needed)}, and nothing that satisfies it ends in time; "
+        "raise it"
     )
 
 
