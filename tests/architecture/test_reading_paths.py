@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NamedTuple
 
+import pytest
+
 from fakes.machine_story import MachineStory
 from fakes.repository import REPOSITORY
 
@@ -50,6 +52,17 @@ def followed() -> Iterator[Path]:
         yield path
     finally:
         sys.setprofile(before)
+
+
+@pytest.fixture(autouse=True)
+def remembered() -> None:
+    """Do all of it once: what is computed once for all is no part of the path, whichever test comes first."""
+    story = MachineStory()
+    job_id = push(story)
+    story.register(story.machine(job_id))
+    story.settle_all()
+    story.run(job_id)
+    warning(story)
 
 
 def push(story: MachineStory) -> str:

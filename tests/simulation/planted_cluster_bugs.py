@@ -34,7 +34,7 @@ CLUSTER_BUGS = (
     PlantedBug(
         "queue-goes-on",
         "a task that a queue suspends goes on when it is let go",
-        changed(running, is_taken_by_queue=lambda *_given: False),
+        changed(running, has_lost_place=lambda *_given: False),
         "a task whose place a queue took does not go on",
         21,
         151,

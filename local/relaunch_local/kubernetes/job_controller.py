@@ -140,10 +140,18 @@ class JobController:
             self._finish_failing(job)
         elif pod["status"].get("phase") == "Succeeded":
             self._count_success(job, pod)
-        elif uid not in self._replaced or job["status"]["active"] < job["spec"]["parallelism"]:
-            # Of old servers a failure counts unless there is another pod already (syncJob, pkg/controller/job, 1.20).
+        elif uid not in self._replaced or self._is_failure_of_old(job, pod):
             self._count_failure(job, pod)
         self._state.touch(job)
+
+    @staticmethod
+    def _is_failure_of_old(job: Document, pod: Document) -> bool:
+        """Return whether old servers count a pod that was deleted: it is seen to fail, and there is no other one yet.
+
+        Source: syncJob in pkg/controller/job, 1.20. What is deleted by force is gone before its kubelet tells its end.
+        """
+        is_seen = pod["status"].get("phase") == "Failed" and pod["metadata"].get("deletionGracePeriodSeconds") != 0
+        return is_seen and int(job["status"]["active"]) < int(job["spec"]["parallelism"])
 
     def _fail_suspended(self, job: Document, pod: Document) -> None:
         action, why = self._apply_policy(job, pod)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fakes.builders import make_attempt, make_job, make_placement
+from fakes.builders import make_attempt, make_definition, make_job, make_placement
 from functional.examples.attempts import EXAMPLES
 from relaunch.core.jobs.attempt import Rank
 from relaunch.core.jobs.job import Job
@@ -125,7 +125,8 @@ class Gang:
     def _job(self, attempt: int) -> Job:
         followers = tuple(Rank(f"m-{rank}", f"i-{rank}") for rank in range(1, self.nodes))
         placement = make_placement(followers=followers, master_address="127.0.0.11")
-        return make_job("job-1", attempt=make_attempt(attempt, placement=placement))
+        definition = make_definition(nodes=self.nodes)
+        return make_job("job-1", definition=definition, attempt=make_attempt(attempt, placement=placement))
 
     def close(self) -> None:
         for machine in self.machines:

@@ -44,7 +44,7 @@ def placement_of(task: Mapping[str, Any]) -> str:
     """Return what the tasks of one placement have in common: the group of a gang, or the ARN of the only one."""
     overrides = task.get("overrides", {}).get("containerOverrides", ())
     given = {each["name"]: each["value"] for container in overrides for each in container.get("environment", ())}
-    return str(given.get("RELAUNCH_GROUP", task["taskArn"]))
+    return str(given.get("RELAUNCH_GROUP") or task["taskArn"])
 
 
 def peers_of(tasks: Mapping[str, Mapping[str, Any]], task_arn: str) -> tuple[str, ...]:

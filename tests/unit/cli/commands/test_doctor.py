@@ -49,7 +49,7 @@ def test_a_whole_cluster_has_no_problem(doctor):
 def test_what_the_cluster_does_not_tell_is_unknown_and_no_problem(doctor):
     result = doctor(columns=160)
 
-    assert flat(result.stdout).endswith("no problem in 9 checks, 2 not known")
+    assert flat(result.stdout).endswith("no problem in 10 checks, 2 not known")
     assert "region: give it with --region, like cn-beijing" in flat(result.stdout)
     assert "scheduler: the console shows it under Operations > Add-ons; give it with --scheduler VERSION" in flat(
         result.stdout

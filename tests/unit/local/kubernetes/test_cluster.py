@@ -378,21 +378,3 @@ def test_the_scheduler_of_ack_pro_writes_other_annotations_than_the_open_one(mak
         '{"0": {"1": 30}}',
     }
     assert not any("ALIYUN_COM_GPU_MEM_IDX" in each for each in written)
-
-
-def test_a_replacement_that_is_refused_while_the_old_pod_ends_is_made_once_it_may_be(make_world):
-    world = make_world(minor=20)
-    world.script = Script(runtime_seconds=None, sigterm_delay_seconds=None)
-    world.create()
-    world.clock.advance(10)
-    name = world.pod["metadata"]["name"]
-    quota = {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "0"}}}
-    world.cluster.state.add("resourcequotas", NAMESPACE, quota)
-    world.cluster.delete_pod(NAMESPACE, name)
-    world.clock.advance(120)
-    assert world.pods() == []
-
-    world.cluster.state.remove("resourcequotas", quota)
-    world.clock.advance(3_600)
-
-    assert world.pod["metadata"]["name"] != name

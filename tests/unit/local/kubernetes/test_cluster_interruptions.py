@@ -1,4 +1,4 @@
-"""Jobs that are suspended, and nodes that are cut off for a while, on the local server."""
+"""Jobs that are suspended, nodes that are cut off for a while, and pods that old servers replace, on the local server."""
 
 from collections.abc import Callable
 
@@ -82,3 +82,35 @@ def test_what_runs_on_a_node_that_is_cut_off_goes_on_and_is_heard_of_when_it_is_
 
     assert unheard == "Running"
     assert ("Complete" in dict(world.conditions())) is True
+
+
+def test_a_pod_that_is_deleted_and_may_not_be_replaced_fails_its_job_once_it_ends(make_world):
+    world = make_world(minor=20)
+    world.script = Script(runtime_seconds=None)
+    world.create()
+    world.clock.advance(10)
+    world.cluster.state.add("resourcequotas", NAMESPACE, {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "0"}}})
+    world.cluster.delete_pod(NAMESPACE, world.pod["metadata"]["name"])
+    world.clock.advance(120)
+
+    # As the real server of that version does (tests/control_plane/test_job_life.py).
+    assert world.pods() == []
+    assert world.conditions()[-1] == ("Failed", "BackoffLimitExceeded")
+
+
+def test_a_replacement_of_a_pod_that_is_gone_and_was_refused_is_made_once_it_may_be(make_world):
+    world = make_world(minor=20)
+    world.script = Script(runtime_seconds=None, sigterm_delay_seconds=None)
+    world.create()
+    world.clock.advance(10)
+    name = world.pod["metadata"]["name"]
+    quota = {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "0"}}}
+    world.cluster.state.add("resourcequotas", NAMESPACE, quota)
+    world.cluster.delete_pod(NAMESPACE, name, grace_seconds=0)
+    world.clock.advance(120)
+    assert world.pods() == []
+
+    world.cluster.state.remove("resourcequotas", quota)
+    world.clock.advance(3_600)
+
+    assert world.pod["metadata"]["name"] != name

@@ -76,7 +76,9 @@ def _judge(job: Job, attempt: Attempt, seen: TaskObservation, now: datetime) -> 
         essential=job.revision.essential_names,
         machine_exit_codes=frozenset(job.definition.retry.machine_exit_codes),
         target=job.definition.target,
-        is_part=len(attempt.placement.ranks) < job.definition.nodes,
+        # The pods of a job are one task.
+        is_part=not job.definition.target.capabilities.runs_pods
+        and len(attempt.placement.ranks) < job.definition.nodes,
     )
 
 

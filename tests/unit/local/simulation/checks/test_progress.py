@@ -31,6 +31,7 @@ class World:
         began = NOW + number * timedelta(hours=1)
         environment = [{"name": "RELAUNCH_RESUME_URI", "value": f"s3://b/attempt-1/step-{resumes:07d}/"}]
         self.tasks[f"task-{number}"] = {
+            "taskArn": f"task-{number}",
             "startedBy": f"resnet-1f2e3d4c/{number}",
             "startedAt": began.isoformat(),
             "stoppedAt": (began + timedelta(minutes=minutes)).isoformat(),
