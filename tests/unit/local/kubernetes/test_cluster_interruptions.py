@@ -1,4 +1,4 @@
-"""Jobs that are suspended, nodes that are cut off for a while, and pods that old servers replace, on the local server."""
+"""Jobs that are suspended, nodes that are cut off for a while, and pods that old servers replace."""
 
 from collections.abc import Callable
 
