@@ -133,11 +133,25 @@ def new_namespace(plane: ControlPlane, kubelets: Kubelets, api: httpx.Client) ->
     namespace.grant({"kind": "ServiceAccount", "name": ACCOUNT, "namespace": name})
     # Pods are refused until a controller has made the account that they have by default, and its token on old servers.
     wait_for("default service account", lambda: _has_account(namespace))
+    wait_for("binding", lambda: _may_create_jobs(namespace))
     try:
         yield namespace
     finally:
         kubelets.end_all(name)
         api.delete(f"/api/v1/namespaces/{name}").raise_for_status()
+
+
+def _may_create_jobs(namespace: Namespace) -> bool:
+    """Return whether the Role counts already (SubjectAccessReview, authorization.k8s.io/v1)."""
+    asked = {"namespace": namespace.name, "verb": "create", "group": "batch", "resource": "jobs"}
+    user = f"system:serviceaccount:{namespace.name}:{ACCOUNT}"
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {"user": user, "resourceAttributes": asked},
+    }
+    answer = namespace.api.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", json=review).raise_for_status()
+    return bool(answer.json()["status"]["allowed"])
 
 
 def may_list_pods(client: KubernetesClient) -> bool:
