@@ -44,10 +44,10 @@ def test_an_instance_of_which_nothing_is_said_runs(deps: Dependencies) -> None:
 
 
 def test_a_warning_counts_though_the_job_was_not_linked_to_its_instance(deps: Dependencies, hosts: FakeHosts) -> None:
-    hosts.seen[INSTANCE_ID] = HostObservation(warned_at=NOW + SECOND)
+    hosts.seen[INSTANCE_ID] = HostObservation(warnings=frozenset({NOW + SECOND}))
     deps.jobs.save_warning(INSTANCE_ID, NOW)
 
-    assert look_at_host(make_running_job(), deps) == HostObservation(warned_at=NOW)
+    assert look_at_host(make_running_job(), deps) == HostObservation(warnings=frozenset({NOW, NOW + SECOND}))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_without_an_answer_of_ec2_what_it_told_before_counts(
 
     found = look_at_host(on_machine(machine.machine_id), deps)
 
-    assert found == HostObservation(has_ended=True, ended_at=NOW + SECOND, warned_at=NOW, is_answered=False)
+    assert found == HostObservation(has_ended=True, ended_at=NOW + SECOND, warnings=frozenset({NOW}), is_answered=False)
 
 
 @pytest.mark.parametrize("error", ERRORS)

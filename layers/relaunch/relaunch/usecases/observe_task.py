@@ -26,7 +26,7 @@ def look_at_host(job: Job, deps: JobDependencies) -> HostObservation | None:
     if not instance_id:
         return None
     hosts = [_look_at(job, each, deps) for each in _instances(job, instance_id)]
-    return _first_of(hosts)
+    return _together(hosts)
 
 
 def _instances(job: Job, instance_id: str) -> tuple[tuple[str, str], ...]:
@@ -36,12 +36,12 @@ def _instances(job: Job, instance_id: str) -> tuple[tuple[str, str], ...]:
     return ((placement.machine_id, instance_id), *followers)
 
 
-def _first_of(hosts: Sequence[HostObservation]) -> HostObservation:
-    """Return the first end and the first warning of several instances."""
+def _together(hosts: Sequence[HostObservation]) -> HostObservation:
+    """Return the first end and all warnings of several instances."""
     return HostObservation(
         has_ended=any(each.has_ended for each in hosts),
         ended_at=min((each.ended_at for each in hosts if each.ended_at is not None), default=None),
-        warned_at=min((each.warned_at for each in hosts if each.warned_at is not None), default=None),
+        warnings=frozenset().union(*(each.warnings for each in hosts)),
         is_answered=all(each.is_answered for each in hosts),
     )
 
@@ -66,7 +66,7 @@ def _look_at(job: Job, machine_and_instance: tuple[str, str], deps: JobDependenc
         host,
         has_ended=host.has_ended or ended_at is not None,
         ended_at=min((each for each in (host.ended_at, ended_at) if each is not None), default=None),
-        warned_at=min((each for each in (host.warned_at, warned_at) if each is not None), default=None),
+        warnings=host.warnings if warned_at is None else host.warnings | {warned_at},
     )
 
 

@@ -1,12 +1,12 @@
 """A task that trains on, although EC2 takes its machine away, until the next one is ready or it has to save."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from fakes.builders import INSTANCE_ID, make_container, make_revision
-from relaunch.core.jobs.attempt import Handover, IntentKind
+from relaunch.core.jobs.attempt import Handover, IntentKind, StopKind
 from relaunch.core.jobs.effects import RequestLaunch, StopTask
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState, WaitReason
@@ -229,6 +229,32 @@ def test_a_warning_that_comes_twice_changes_nothing_and_an_earlier_one_counts(wa
     earlier = after(warned, HostWarned(INSTANCE_ID, SOON - 5 * SECOND))
 
     assert stops_by(earlier) == LAST_MOMENT - 5 * SECOND
+
+
+@pytest.mark.parametrize("ends_at", [SOON + timedelta(days=14), SOON + timedelta(minutes=10)])
+def test_an_interruption_counts_though_the_instance_was_to_be_retired_later(ends_at: datetime):
+    job = after(SITUATIONS["ro"], replace(WARNED, ends_at=ends_at, cause="retirement by AWS"))
+    later = SOON + timedelta(minutes=5)
+    interrupted = HostWarned(INSTANCE_ID, later)
+
+    saving = after(job, interrupted, now=later)
+
+    assert (saving.state, stops_by(saving)) == (JobState.RUNNING, later + timedelta(seconds=20))
+    assert decided(saving, interrupted, later).is_ignored
+    # The retirement is announced again, or was handled late.
+    for at in (SOON, later + SECOND):
+        assert decided(saving, HostWarned(INSTANCE_ID, at, ends_at=ends_at), later + SECOND).is_ignored
+
+
+def test_a_program_that_left_by_itself_for_an_interruption_before_its_retirement_was_interrupted():
+    job = after(SITUATIONS["ro"], replace(WARNED, ends_at=SOON + timedelta(days=14), cause="retirement by AWS"))
+    later = SOON + timedelta(minutes=5)
+    left = seen_stopped(0, later, execution_stopped_at=later)
+    job = after(job, left, HostWarned(INSTANCE_ID, later + 5 * SECOND), now=later + 6 * SECOND)
+
+    ended = after(job, left, now=later + timedelta(minutes=2))
+
+    assert (ended.state, ended.current_attempt.stop.kind) == (JobState.WAITING, StopKind.INTERRUPTION)
 
 
 def test_an_observation_of_the_running_task_does_not_move_its_last_moment(warned):

@@ -67,7 +67,8 @@ class World:
             for name, seconds in (("warned_at", self.warned), ("ended_at", self.ended))
             if seconds is not None and EXITED_AT + seconds * SECOND <= now
         }
-        return HostObservation(has_ended="ended_at" in given, **given)
+        warnings = frozenset({given["warned_at"]} if "warned_at" in given else ())
+        return HostObservation("ended_at" in given, given.get("ended_at"), warnings)
 
     @property
     def end(self) -> str:
@@ -239,7 +240,9 @@ def test_an_instance_that_ends_since_nobody_knows_when_is_the_cause_of_what_ende
 def test_of_two_warnings_the_one_counts_that_the_program_may_have_heeded():
     earlier = replace(SITUATIONS["ru"].current_attempt, warned_at=EXITED_AT - timedelta(hours=1))
     job = replace(SITUATIONS["ru"], attempt=earlier)
-    told = seen_stopped(0, EXITED_AT, HostObservation(warned_at=EXITED_AT - SECOND), execution_stopped_at=EXITED_AT)
+    told = seen_stopped(
+        0, EXITED_AT, HostObservation(warnings=frozenset({EXITED_AT - SECOND})), execution_stopped_at=EXITED_AT
+    )
 
     over = decide(job, told, EXITED_AT + NOTICE_LEAD, StackLimits()).job
 
@@ -318,7 +321,7 @@ def test_a_held_verdict_is_made_after_a_minute_by_what_is_known_though_the_clust
 @pytest.mark.parametrize(
     ("host", "end"),
     [
-        (HostObservation(warned_at=EXITED_AT + 4 * SECOND), StopKind.INTERRUPTION),
+        (HostObservation(warnings=frozenset({EXITED_AT + 4 * SECOND})), StopKind.INTERRUPTION),
         (HostObservation(has_ended=True, ended_at=EXITED_AT, is_answered=False), StopKind.HOST_LOST),
         (HostObservation(), StopKind.SUCCESS),
         (None, StopKind.SUCCESS),

@@ -330,14 +330,14 @@ class TaskObservation:
 class HostObservation:
     """What is known of the instance of a task when EC2 is asked.
 
-    `has_ended`: it ends, or has ended; `ended_at` is since when, None if EC2 does not say. `warned_at` is when EC2
-    announced its interruption, None if it did not. Without `is_answered` EC2 did not answer, and it is what EC2 told
-    before.
+    `has_ended`: it ends, or has ended; `ended_at` is since when, None if EC2 does not say. `warnings` are the times at
+    which EC2 announced its end, as a retirement and then an interruption. Without `is_answered` EC2 did not answer, and
+    it is what EC2 told before.
     """
 
     has_ended: bool = False
     ended_at: datetime | None = None
-    warned_at: datetime | None = None
+    warnings: frozenset[datetime] = frozenset()
     is_answered: bool = True
 
 

@@ -22,7 +22,7 @@ from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.progress import Progress, SavedCheckpoint
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import HEARTBEAT, POLL_INTERVAL, Decision, move, set_next_check
-from relaunch.core.lifecycle.events import MachineClaimed, MachineLimitReached, MoveDeclined
+from relaunch.core.lifecycle.events import HostWarned, MachineClaimed, MachineLimitReached, MoveDeclined
 from relaunch.core.lifecycle.gangs import has_gang
 from relaunch.core.lifecycle.machine_waits import claim_next_machine, describe_limit
 from relaunch.core.lifecycle.paces import Pace, progress_at_pace
@@ -68,6 +68,19 @@ def last_moment(job: Job, warned_at: datetime, ends_at: datetime | None = None) 
     timeout = find_stop_timeout(job.definition, job.revision)
     stop_seconds = timeout.seconds if timeout is not None else STOP_TIMEOUT_SECONDS
     return ends_at - timedelta(seconds=stop_seconds) - _MOMENT_TO_SIGTERM
+
+
+def leaves_less_time(job: Job, event: HostWarned) -> bool:
+    """Return whether the task has to be stopped earlier for this warning than for the one that is known, if one is.
+
+    EC2 interrupts a spot instance also while its retirement, or the end of its Capacity Block, is weeks ahead.
+    """
+    attempt = job.current_attempt
+    if attempt.warned_at is None:
+        return True
+    stop_by = attempt.handover.stop_by if attempt.handover is not None else None
+    known = stop_by or last_moment(job, attempt.warned_at)
+    return event.at != attempt.warned_at and last_moment(job, event.at, event.ends_at) < known
 
 
 def is_last_moment(job: Job, now: datetime) -> bool:

@@ -62,7 +62,7 @@ from relaunch.core.lifecycle.job_changes import with_change
 from relaunch.core.lifecycle.leases import with_leases
 from relaunch.core.lifecycle.long_waits import with_bound
 from relaunch.core.lifecycle.machine_waits import needs_next_machine, with_releases
-from relaunch.core.lifecycle.moves import may_move
+from relaunch.core.lifecycle.moves import leaves_less_time, may_move
 from relaunch.core.lifecycle.restart_policy import is_to_be_judged
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW, find_first_ended
 from relaunch.core.transitions.table import always, decide_by, make_rows
@@ -184,8 +184,8 @@ def is_own_host(job: Job, event: HostEnded) -> bool:
     return (attempt.instance_id or attempt.placement.instance_id) == event.instance_id
 
 
-def is_first_warning(job: Job, event: HostWarned) -> bool:
-    """Return whether no earlier warning is known for the instance of the current task.
+def is_new_warning(job: Job, event: HostWarned) -> bool:
+    """Return whether no earlier warning is known for the instance of the current task, or this one leaves less time.
 
     The instance is identified by the attempt, or by the target where the attempt does not have it yet.
     """
@@ -194,7 +194,7 @@ def is_first_warning(job: Job, event: HostWarned) -> bool:
     attempt = job.current_attempt
     if event.is_rebalance and attempt.handover is not None:
         return False
-    if attempt.warned_at is not None and event.at >= attempt.warned_at:
+    if not leaves_less_time(job, event):
         return False
     ranks = attempt.placement.followers
     is_of_follower = any(event.instance_id == each.instance_id or event.task_id == each.task_id for each in ranks)
@@ -290,9 +290,9 @@ TABLE = make_rows(
     ("L", TaskMissing, is_own_task, running.task_missing, "LSWft"),
     ("R", TaskMissing, is_own_task, running.task_missing, "RSWft"),
     ("S", TaskMissing, is_own_task, running.task_missing, "SWdfct"),
-    ("L", HostWarned, is_first_warning, running.host_warned, "S"),
-    ("R", HostWarned, is_first_warning, running.host_warned, "RS"),
-    ("S", HostWarned, is_first_warning, running.host_warned_late, "S"),
+    ("L", HostWarned, is_new_warning, running.host_warned, "S"),
+    ("R", HostWarned, is_new_warning, running.host_warned, "RS"),
+    ("S", HostWarned, is_new_warning, running.host_warned_late, "S"),
     ("LRS", HostEnded, is_own_host, running.host_ended, ""),
     ("L", HostWarned, may_have_tasks_there, withdrawals.warn_pending, "L"),
     ("L", CancelAsked, is_pending_and_wanted, launching.cancel_pending, "L"),

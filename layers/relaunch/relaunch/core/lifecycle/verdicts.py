@@ -109,7 +109,7 @@ def _with_notices(
     host = host or HostObservation()
     attempt = job.current_attempt
     window = job.definition.target.capabilities.notice_window
-    warned_at = _relevant(at, window, attempt.warned_at, host.warned_at, warned_at)
+    warned_at = _relevant(at, window, attempt.warned_at, *host.warnings, warned_at)
     host_ended_at = min((each for each in (attempt.host_ended_at, host.ended_at) if each is not None), default=None)
     if host.has_ended and host_ended_at is None and now - at <= NOTICE_WINDOW:
         host_ended_at = at

@@ -77,7 +77,7 @@ def test_the_spot_request_tells_the_interruption_while_the_instance_runs(
     stubber.add_response("describe_instances", described("running"), BY_ID)
     stubber.add_response("describe_spot_instance_requests", answer, BY_INSTANCE)
 
-    assert Ec2Hosts(client).look(INSTANCE_ID, is_spot=True) == HostObservation(warned_at=warned_at)
+    assert Ec2Hosts(client).look(INSTANCE_ID, is_spot=True) == HostObservation(warnings=frozenset({warned_at} - {None}))
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,8 @@ class Ec2Hosts:
             has_ended = instance is not None and not InstanceState(instance["State"]["Name"]).is_alive
             written = _TOLD_AT.search(instance.get("StateTransitionReason", "")) if instance and has_ended else None
             ended_at = datetime.fromisoformat(f"{written[1]}+00:00") if written else None
-            return HostObservation(has_ended, ended_at, self._warned_at(instance_id) if is_spot else None)
+            warned_at = self._warned_at(instance_id) if is_spot else None
+            return HostObservation(has_ended, ended_at, frozenset() if warned_at is None else frozenset({warned_at}))
 
     def find_address(self, instance_id: str) -> str:
         with aws_errors(f"looking up the address of {instance_id}"):
