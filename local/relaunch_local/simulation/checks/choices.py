@@ -68,6 +68,8 @@ class Choices:
     """When each effect was done last."""
     _is_tried_alone: Callable[[str, str, str], bool]
     """Whether one machine at a time is tried in a pool, of a type, a purchase option and a zone, and one starts now."""
+    _paused_until: Callable[[str, datetime], datetime]
+    """Returns until when no machine is bought for a family, for which several were useless."""
 
     reserved: ReservedStock | None = None
     """What is reserved; None: nothing."""
@@ -169,11 +171,14 @@ class Choices:
     def _check_cheapest(self, definition: JobDefinition, revision: str, bought: OnSale, what: str) -> None:
         now = self._clock.now()
         paid = self._prices(bought, now)
+        # A capacity provider may be asked meanwhile. What a function does it read a minute ago.
+        is_paused = self._paused_until(definition.task_definition, now - _LONGEST_FUNCTION) > now - _LONGEST_FUNCTION
         if paid:
             cheaper = [
                 each
                 for each in self._open_to(definition, revision, now)
-                if _is_comparable(each, bought, definition)
+                if not (is_paused and each.capacity_provider is None)
+                and _is_comparable(each, bought, definition)
                 and max(self._prices(each, now)) * _COMPARABLE < min(paid)
                 and not (each.zone and self._is_tried_alone(each.instance_type, each.purchase.value, each.zone))
             ]
