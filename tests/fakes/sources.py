@@ -130,7 +130,7 @@ class FakeHosts(_FailsOnce):
         self.asked.append(instance_id)
         self._fail_once()
         host = self.seen.get(instance_id, HostObservation())
-        return host if is_spot else replace(host, warned_at=None)
+        return host if is_spot else replace(host, warnings=frozenset())
 
     def find_address(self, instance_id: str) -> str:
         self._fail_once()

@@ -205,18 +205,19 @@ def _was_claimed_before_stop(machine: Machine, job: Job) -> bool:
 
 def _place(job: Job, chosen: OfferingChosen, deps: LaunchDependencies) -> Job:
     """Prepare what the task needs, and save its placement."""
+    machines = (chosen.machine, *chosen.followers) if chosen.machine is not None else ()
     try:
         instance_id = chosen.machine.instance_id if chosen.machine is not None else None
         prepared = prepare_revision(job, chosen.offering, deps, instance_id or "")
     except NotGrantedError as error:
-        return apply_event(job, LaunchNotGranted(str(error)), deps)
+        return apply_event(job, LaunchNotGranted(str(error), machines), deps)
     except PermanentError as error:
-        return apply_event(job, LaunchImpossible(str(error)), deps)
+        return apply_event(job, LaunchImpossible(str(error), machines), deps)
     unusable: list[str] = []
     try:
         resume_uri, newest = _resume_uri(job, deps, unusable.append)
     except PermanentError as error:
-        return apply_event(job, _resume_obstacle(error), deps)
+        return apply_event(job, _resume_obstacle(error, machines), deps)
     chosen = replace(chosen, resume_uri=resume_uri, prepared=prepared, newest=newest, unusable=tuple(unusable))
     try:
         # The claim of a machine of our own has reserved what it costs.
@@ -227,7 +228,7 @@ def _place(job: Job, chosen: OfferingChosen, deps: LaunchDependencies) -> Job:
             # Others have changed it since it was read: look again.
             raise StaleWriteError(f"the concurrency group {job.group.name} was changed by others") from full
         slot = STACK_SLOT if full.cap == "stack" else job.definition.name
-        return apply_event(job, SlotDenied(slot, full.limit), deps)
+        return apply_event(job, SlotDenied(slot, full.limit, machines=machines), deps)
 
 
 def _nothing_kept(selection: Selection) -> NothingKept:
@@ -260,7 +261,9 @@ def _resume_uri(
     return (own.uri if own else find_resume_uri(job.resume_from, deps.checkpoints, on_unusable)), own
 
 
-def _resume_obstacle(error: PermanentError) -> CheckpointsUnreadable | LaunchImpossible:
+def _resume_obstacle(
+    error: PermanentError, machines: tuple[Machine, ...] = ()
+) -> CheckpointsUnreadable | LaunchImpossible:
     """Return what follows from an error of the checkpoints: what cannot be read is waited for."""
     is_missing = isinstance(error, MissingCheckpointError)
-    return LaunchImpossible(str(error)) if is_missing else CheckpointsUnreadable(str(error))
+    return LaunchImpossible(str(error), machines) if is_missing else CheckpointsUnreadable(str(error), machines)

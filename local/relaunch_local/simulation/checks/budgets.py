@@ -45,6 +45,8 @@ class BudgetChecks:
     """By scope, in USD."""
     _left_at: dict[str, datetime] = field(default_factory=dict)
     """By machine that no job claims: since when."""
+    _left_for: dict[str, timedelta] = field(default_factory=dict)
+    """By machine: for how long no job claimed it between two that did."""
     raised_at: datetime | None = None
     """When there is room for everything again; None in a seed without budgets."""
 
@@ -93,7 +95,9 @@ class BudgetChecks:
         if not self._limits:
             return
         if machine.claims:
-            self._left_at.pop(machine.machine_id, None)
+            if (left_at := self._left_at.pop(machine.machine_id, None)) is not None:
+                before_that = self._left_for.get(machine.machine_id, timedelta(0))
+                self._left_for[machine.machine_id] = before_that + self._clock.now() - left_at
         else:
             self._left_at.setdefault(machine.machine_id, self._clock.now())
         if before is not None:
@@ -109,16 +113,17 @@ class BudgetChecks:
                 self._check("nothing is bought above a budget", is_room, message)
 
     def _left_by_their_jobs(self) -> float:
-        """Return what machines cost that no job claims any more, from then on: nobody reserves that."""
-        return sum(map(self._cost_since_left, self._left_at))
+        """Return what machines cost while no job claims them, until they are charged: nobody reserves that."""
+        return sum(map(self._cost_while_left, {*self._left_at, *self._left_for}))
 
-    def _cost_since_left(self, machine_id: str) -> float:
+    def _cost_while_left(self, machine_id: str) -> float:
         machine = self._machines[machine_id]
         if all(each.charges.has_charged(machine_id) for each in self._jobs.values() if _has_held(each, machine)):
             return 0.0
         is_gone = machine.state is MachineState.GONE and machine.state_since is not None
         until = machine.state_since if is_gone and machine.state_since is not None else self._clock.now()
-        hours = max((until - self._left_at[machine_id]) / timedelta(hours=1), 0.0)
+        left = max(until - self._left_at.get(machine_id, until), timedelta(0))
+        hours = (left + self._left_for.get(machine_id, timedelta(0))) / timedelta(hours=1)
         return hours * (machine.usd_per_hour + machine.beside_usd_per_hour)
 
     def job_saved(self, before: Job | None, job: Job) -> None:

@@ -112,7 +112,7 @@ _ON_DEMAND = replace(
     _ON_MACHINE, offering=OfferingKey("g5.xlarge", zone="eu-central-1a", purchase=PurchaseOption.ON_DEMAND)
 )
 _MOVE = Handover(NOW, "leaving on-demand for spot pays", is_move=True)
-_WARNED = Handover(NOW, "spot interruption warning", NOW + timedelta(minutes=10))
+_WARNED = Handover(NOW, "end of the Capacity Block", NOW + timedelta(minutes=10))
 
 SITUATIONS: Mapping[str, Job] = {
     "w0": _waiting(WaitReason.LAUNCH),
@@ -148,9 +148,9 @@ SITUATIONS: Mapping[str, Job] = {
 """w waiting: 0 at first, r after an hour of training and an interruption, i for its image, s for a slot, c for
 capacity, b backing off, k for checkpoints that cannot be read, m for the machine m-1, l for the limits on machines.
 fz pending, fx pending and to be cancelled, pl placed; ru running, ro on a machine of our own, rh until EC2 has another
-one, rn until m-1 is ready, rd on on-demand with a deadline, rm until m-1 on spot is ready; s stopping: i after a
-warning, n by itself, c cancelled, o after a warning on a machine of our own, p with m-1 as the next; then the final
-states."""
+one, rn until m-1 is ready or its Capacity Block ends, rd on on-demand with a deadline, rm until m-1 on spot is ready;
+s stopping: i after a warning, n by itself, c cancelled, o after a warning on a machine of our own, p with m-1 as the
+next; then the final states."""
 
 
 RUNS = launch.HostObservation()
@@ -326,8 +326,8 @@ orphan-sibling   .  W  .  .  .  .  .  .  .    R  S  L    R  R  R  R  R  R    S  
 orphan-over      .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 missing          .  .  .  .  .  .  .  .  .    .  .  L    R  R  R  R  R  R    S  S  S  S  S    .  .  .  .
 missing-another  .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
-warned           .  .  .  .  .  .  .  .  .    .  .  S    S  R  R  .  R  R    .  S  S  .  .    .  .  .  .
-warned-by-task   .  .  .  .  .  .  .  .  .    .  .  S    S  R  R  .  R  R    .  S  S  .  .    .  .  .  .
+warned           .  .  .  .  .  .  .  .  .    .  .  S    S  R  R  R  R  R    .  S  S  .  .    .  .  .  .
+warned-by-task   .  .  .  .  .  .  .  .  .    .  .  S    S  R  R  R  R  R    .  S  S  .  .    .  .  .  .
 warned-another   .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 host-ended       .  .  .  .  .  .  .  .  .    .  .  L    R  R  R  R  R  R    S  S  S  S  S    .  .  .  .
 host-another     .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .

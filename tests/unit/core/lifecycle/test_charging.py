@@ -9,10 +9,20 @@ from fakes.builders import NOW, make_offering
 from fakes.machines import claim, fleet_request, machine, override
 from relaunch.core.jobs.charges import KEPT_CHARGES
 from relaunch.core.jobs.cost import CostEntry, cost_key, cost_so_far, machine_cost, running_task, summarize_job
-from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.job import Job, claimed_machines
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.jobs.state import CostBasis, MachineCost, OpenCharge
-from relaunch.core.lifecycle.events import JobEvent, MachineAwaited, MachineCharged, MachineLost, OfferingChosen
+from relaunch.core.jobs.state import CostBasis, MachineCost, OpenCharge, Reserved
+from relaunch.core.lifecycle.events import (
+    CheckpointsUnreadable,
+    JobEvent,
+    LaunchImpossible,
+    LaunchNotGranted,
+    MachineAwaited,
+    MachineCharged,
+    MachineLost,
+    OfferingChosen,
+    SlotDenied,
+)
 from relaunch.core.lifecycle.table import decide
 from relaunch.core.machines.charges import Charge, DayCost, first_holdings
 from relaunch.core.machines.machine import Machine, MachineState
@@ -202,6 +212,28 @@ def test_a_machine_that_is_awaited_costs_from_its_launch_on():
     # What EC2 has not launched costs nothing.
     assert after(waits, MachineAwaited("EC2 is asked", (replace(starting, paid_since=None),))).charges == waits.charges
     assert after(waits, MachineAwaited("EC2 is asked")).charges == waits.charges
+
+
+@pytest.mark.parametrize(
+    "failed",
+    [
+        LaunchNotGranted("iam:PassRole"),
+        LaunchImpossible("no such family"),
+        CheckpointsUnreadable("AccessDenied"),
+        SlotDenied("resnet", 1),
+    ],
+    ids=lambda failed: type(failed).__name__,
+)
+def test_a_machine_has_cost_what_it_did_whose_launch_fails_before_the_job_heard_of_it(failed: JobEvent):
+    waits = replace(SITUATIONS["wm"], reserved=Reserved({"stack": 4.0}, "2026-03"))
+
+    job = after(waits, replace(failed, machines=(its_machine(waits),)))
+
+    assert cost_so_far(job, NOW)[0] == pytest.approx(1.5)
+    # What it gives up costs no more; another try is made on what it keeps.
+    is_kept = bool(claimed_machines(job))
+    assert cost_so_far(job, NOW + HOUR)[0] == pytest.approx(3.0 if is_kept else 1.5)
+    assert job.reserved.usd == {"stack": pytest.approx(4.0 if is_kept else 1.5)}
 
 
 def test_a_machine_that_never_became_ready_costs_until_it_is_charged():

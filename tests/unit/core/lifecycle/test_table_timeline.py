@@ -101,9 +101,9 @@ orphan-sibling  | fx                | 180  | cancelling: cancel
 orphan-sibling  | ok ng ca to       | 300  | orphaned task: ORPHAN
 missing         | pl ru si sn sc ro rh rn so sp rd rm | 60   | task missing: TASK
 warned          | pl ru sn sc       | 180  | interruption warning: spot interruption warning for MACHINE
-warned | ro rh rd rm | 20 | interruption warning: spot interruption warning for MACHINE; it trains on until…
+warned | ro rh rn rd rm | 20 | interruption warning: spot interruption warning for MACHINE; it trains on until…
 warned-by-task  | pl ru sn sc       | 180  | interruption warning: spot interruption warning for OTHER
-warned-by-task | ro rh rd rm | 20 | interruption warning: spot interruption warning for OTHER; it trains on until…
+warned-by-task | ro rh rn rd rm | 20 | interruption warning: spot interruption warning for OTHER; it trains on until…
 host-ended      | pl ru si sn sc ro rh rn so sp rd rm | 60   | machine ended: MACHINE is shutting-down
 cancel          | w0 wi wc wb wk wl | -    | cancelled: enough
 cancel          | wr ws wm          | 300  | cancelled: enough
@@ -143,7 +143,7 @@ claimed-too-late | wr ws             | 300  | out of time: the deadline of 36h a
 claimed-too-late | so rh rd | -133140 | next machine claimed: EC2 is asked for g5.xlarge
 machine-paid    | w0 wr wi ws wc wb wk wm wl fz fx pl ru ro rh rn rd rm si sn sc so sp | 0 |
 machine-paid    | ok ng ca to       | -    |
-next-ready      | rn                | 180  | next machine ready: spot interruption warning
+next-ready      | rn                | 180  | next machine ready: end of the Capacity Block
 next-ready      | rm                | 180  | next machine ready: leaving on-demand for spot pays
 noted           | ru ro rh rn rd rm | 0    |
 move-declined   | rd                | 600  |

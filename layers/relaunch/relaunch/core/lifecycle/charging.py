@@ -9,9 +9,20 @@ from relaunch.core.jobs.job import Job, claimed_machines
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import CostBasis, OpenCharge
 from relaunch.core.lifecycle.decision import Decision
-from relaunch.core.lifecycle.events import MachineAwaited, MachineCharged, MachineLost, OfferingChosen
+from relaunch.core.lifecycle.events import (
+    CheckpointsUnreadable,
+    LaunchImpossible,
+    LaunchNotGranted,
+    MachineAwaited,
+    MachineCharged,
+    MachineLost,
+    OfferingChosen,
+    SlotDenied,
+)
 from relaunch.core.machines.charges import Charge, DayCost, charges_of, rate_of
 from relaunch.core.machines.machine import Machine, MachineState
+
+_WITH_MACHINES = (MachineAwaited, MachineLost, LaunchNotGranted, LaunchImpossible, CheckpointsUnreadable, SlotDenied)
 
 
 def add_charge(job: Job, event: MachineCharged, _now: datetime, _limits: StackLimits) -> Decision:
@@ -87,7 +98,7 @@ def _machines_of(event: object) -> tuple[Machine, ...]:
     """Return the machines that an event shows, which the job has, or had until then."""
     if isinstance(event, OfferingChosen):
         return (event.machine, *event.followers) if event.machine is not None else ()
-    return event.machines if isinstance(event, MachineAwaited | MachineLost) else ()
+    return event.machines if isinstance(event, _WITH_MACHINES) else ()
 
 
 def _opened(job: Job, charges: Charges, machine: Machine, now: datetime) -> Charges:

@@ -70,6 +70,8 @@ class LaunchImpossible:
     """The revision to run on the selected offering cannot be made; the error is permanent."""
 
     reason: str
+    machines: tuple[Machine, ...] = ()
+    """Those that the job gives up: it pays for each from its launch on. So with the events that have this field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class LaunchNotGranted:
     """What the launch needs is refused until somebody grants or mends something: the revision cannot be registered."""
 
     reason: str
+    machines: tuple[Machine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,7 @@ class CheckpointsUnreadable:
     """The checkpoints of the job cannot be read, or could not be if there were any; the error is permanent."""
 
     reason: str
+    machines: tuple[Machine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +206,7 @@ class SlotDenied:
     slot: str
     limit: int
     holder: str = ""
+    machines: tuple[Machine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
