@@ -17,10 +17,11 @@ from fakes.builders import (
 )
 from relaunch.core.definitions.accelerator import PurchasePolicy
 from relaunch.core.jobs.attempt import IntentKind, PlacementState, Stop, StopIntent, StopKind
-from relaunch.core.jobs.state import JobState
+from relaunch.core.jobs.state import JobState, NotedProgress
 from relaunch.core.lifecycle.explanation import explain, time_left
 from relaunch.core.lifecycle.wait_explanation import Explanation
 
+HOUR = timedelta(hours=1)
 LATER = NOW + timedelta(minutes=5)
 
 
@@ -79,6 +80,30 @@ def test_a_running_job_says_when_it_is_stopped_at_the_latest():
         "the job ends with its program; at its time limit it is stopped",
         NOW + timedelta(hours=48),
     )
+
+
+@pytest.mark.parametrize(
+    ("fields", "hours_left", "words"),
+    [
+        ({"max_runtime": 5 * HOUR}, 4, ""),
+        ({"max_runtime": 5 * HOUR}, 6, f"and `max_runtime` ends it at {NOW + 5 * HOUR:%Y-%m-%d %H:%M} UTC"),
+        ({"deadline": 3 * HOUR}, 4, f"and `deadline` ends it at {NOW + 3 * HOUR:%Y-%m-%d %H:%M} UTC"),
+        ({"max_runtime": 5 * HOUR}, None, ""),
+    ],
+)
+def test_a_training_that_is_slower_than_its_limit_allows_is_told_so(fields, hours_left, words):
+    done_at = None if hours_left is None else NOW + hours_left * HOUR
+    noted = NotedProgress(100, NOW, 1, total_steps=1000, finishes_at=done_at)
+    job = replace(make_running_job(), noted=noted)
+    job = replace(job, definition=replace(job.definition, **fields), accepted_at=NOW)
+    job = replace(job, attempt=replace(job.current_attempt, started_at=NOW))
+
+    said = [each for each in explain(job, NOW).advice if "at its rate" in each]
+
+    assert bool(said) is bool(words)
+    for each in said:
+        assert f"at its rate it is done about {done_at:%Y-%m-%d %H:%M} UTC, {words}: raise that" in each
+        assert each.endswith(f"`relaunch retry {job.job_id}` resumes from its newest checkpoint")
 
 
 @pytest.mark.parametrize(

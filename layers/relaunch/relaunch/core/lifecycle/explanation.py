@@ -140,12 +140,28 @@ def _explain_running(job: Job, now: datetime) -> Explanation:
     advice: tuple[str, ...] = ()
     if job.definition.checkpoint_uri is None and job.definition.purchase is not PurchasePolicy.ON_DEMAND:
         advice = ("give the definition a `checkpoint`: without one the training starts over after an interruption",)
+    advice += _too_slow(job, now)
     return Explanation(
         f"the training to finish; it runs on {attempt.placement.offering}{_market_words(job)}",
         attempt.started_at,
         "the job ends with its program; at its time limit it is stopped",
         next_time_limit(job, now),
         advice,
+    )
+
+
+def _too_slow(job: Job, now: datetime) -> tuple[str, ...]:
+    """Say that its time limit ends a training before it is done, at the rate at which it trains."""
+    done_at = job.noted.finishes_at if job.noted is not None else None
+    stopped_at = next_time_limit(job, now)
+    if done_at is None or done_at <= stopped_at:
+        return ()
+    runtime_ends_at = now + job.definition.max_runtime - job.run_time(now)
+    limit = "max_runtime" if stopped_at == runtime_ends_at else "deadline"
+    return (
+        f"at its rate it is done about {done_at:%Y-%m-%d %H:%M} UTC, and `{limit}` ends it at "
+        f"{stopped_at:%Y-%m-%d %H:%M} UTC: raise that in the definition, and `relaunch apply`; once it has ended, "
+        f"`relaunch retry {job.job_id}` {_resumption(job)}",
     )
 
 
