@@ -272,7 +272,7 @@ def test_an_instance_that_was_launched_for_a_machine_that_was_given_up_counts_un
 
     assert decision.machine.state is MachineState.ENDING
     assert decision.machine.pending == (TerminateInstance(INSTANCE),)
-    assert decision.added == MachineTotals(1, 500_000)
+    assert decision.added == MachineTotals(1, 400_000)
 
 
 def test_an_instance_that_is_seen_after_its_end_keeps_the_time_of_its_launch():
@@ -281,6 +281,17 @@ def test_an_instance_that_is_seen_after_its_end_keeps_the_time_of_its_launch():
     assert decide(ended, LAUNCHED, NOW, LIMITS).machine.launched_at == ended.launched_at
     other = replace(ended, instance_id="i-0f0f0f0f0f0f0f0f0")
     assert decide(other, LAUNCHED, NOW, LIMITS).machine.launched_at == NOW
+
+
+def test_an_instance_that_is_found_after_its_machine_was_given_up_costs_what_its_type_does():
+    dearest = fleet_request(override(usd_per_hour=0.2), override("g6.xlarge", usd_per_hour=0.7))
+    given_up = machine(MachineState.GONE, instance_id=None, request=dearest, usd_per_hour=0.7)
+    cheaper = FleetAnswered(InstanceLaunched(INSTANCE, dearest.overrides[0].offering))
+
+    decision = decide(given_up, cheaper, NOW, LIMITS)
+
+    assert decision.machine.usd_per_hour == 0.2
+    assert decision.added == MachineTotals(1, 200_000)
 
 
 def test_what_was_not_launched_cannot_be_counted():

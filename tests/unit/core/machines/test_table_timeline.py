@@ -126,13 +126,13 @@ IMAGE = image_scope(AmiKind.GPU)
         ),
         pytest.param(
             *(G, {"instance_id": None, "offering": None}, LAUNCHED),
-            {**ENDS, **LAUNCH, "usd_per_hour": 0.5, "pending": (TERMINATE,)},
+            {**ENDS, **LAUNCH, "pending": (TERMINATE,)},
             f"launched late: {INSTANCE}",
             id="launched late",
         ),
         pytest.param(
             *(G, {"paid_since": NOW - timedelta(hours=1)}, LAUNCHED),
-            {**ENDS, "pending": (TERMINATE,)},
+            {**ENDS, "usd_per_hour": 0.4, "pending": (TERMINATE,)},
             f"launched late: {INSTANCE}",
             id="seen late",
         ),

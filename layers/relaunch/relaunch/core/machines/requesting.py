@@ -159,10 +159,15 @@ def _as_asked(machine: Machine, answer: InstanceLaunched) -> InstanceLaunched:
     return replace(answer, offering=replace(answer.offering, purchase=machine.request.purchase))
 
 
+def _price_of(machine: Machine, answer: InstanceLaunched) -> float:
+    """Return the price of what EC2 has chosen, that of the machine if nobody asked for it."""
+    override = machine.request.override_of(answer.offering)
+    return override.usd_per_hour if override else machine.usd_per_hour
+
+
 def _launched(machine: Machine, answer: InstanceLaunched, now: datetime, limits: MachineLimits) -> MachineDecision:
     answer = _as_asked(machine, answer)
-    override = machine.request.override_of(answer.offering)
-    usd_per_hour = override.usd_per_hour if override else machine.usd_per_hour
+    usd_per_hour = _price_of(machine, answer)
     cheaper = MachineTotals(0, micro_usd(usd_per_hour) - micro_usd(machine.usd_per_hour))
     launched = replace(
         machine,
@@ -216,6 +221,7 @@ def launched_after_all(
         offering=answer.offering,
         launched_at=launched_at or now,
         paid_since=machine.paid_since if launched_at else min(answer.at or now, now),
+        usd_per_hour=_price_of(machine, answer),
     )
     decision = terminate(found, now, event="launched late", detail=answer.instance_id)
     return replace(decision, added=MachineTotals(1, micro_usd(found.usd_per_hour)))
