@@ -138,14 +138,16 @@ def steps_of_anything(job_prefix: str, sizes: Mapping[str, int]) -> Iterator[Any
             yield checkpoints._Step(int(match[3]), int(match[2]), job_prefix + match[1])
 
 
-def of_any_job(self: Any, checkpoint_uri: str, _job_id: str, **_: object) -> SavedCheckpoint | None:
-    bucket, prefix = self._split(checkpoint_uri)
-    with errors.aws_errors("looking for checkpoints"):
-        found = [(key, at) for key, _, at in self._list(bucket, prefix) if key.endswith("/manifest.json")]
-    newest, at = max(found, key=lambda each: each[0].rpartition("step-")[2], default=("", None))
-    if at is None:
-        return None
-    return SavedCheckpoint(f"s3://{bucket}/{newest.removesuffix('manifest.json')}", 1, 1, at)
+def of_any_job(newest_saved: Callable[..., SavedCheckpoint | None]) -> Callable[..., SavedCheckpoint | None]:
+    def newest(self: Any, checkpoint_uri: str, _job_id: str, **options: Any) -> SavedCheckpoint | None:
+        bucket, prefix = self._split(checkpoint_uri)
+        with errors.aws_errors("looking for checkpoints"):
+            keys = [key.removeprefix(prefix) for key, _, _ in self._list(bucket, prefix, None)]
+        jobs = sorted({key.partition("/")[0] for key in keys if "/" in key})
+        found = [each for job in jobs if (each := newest_saved(self, checkpoint_uri, job, **options)) is not None]
+        return max(found, key=lambda each: each.step, default=None)
+
+    return newest
 
 
 def with_two_more_hours(original: Callable[..., Situation]) -> Callable[..., Situation]:

@@ -37,7 +37,7 @@ CHECKPOINT_BUGS = (
     PlantedBug(
         "checkpoint-of-another-job",
         "an attempt resumes from the newest checkpoint of any job",
-        changed(S3Checkpoints, newest_saved=broken.of_any_job),
+        replaced(S3Checkpoints, "newest_saved", broken.of_any_job),
         "an attempt resumes from the newest complete checkpoint",
     ),
     PlantedBug(

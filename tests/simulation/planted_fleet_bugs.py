@@ -9,7 +9,7 @@ from typing import Any
 
 from relaunch.adapters.aws.ec2 import create_fleet, fleet, fleet_errors
 from relaunch.core.jobs.effects import AdmitWaiting
-from relaunch.core.lifecycle import machine_waits, refusal_waits
+from relaunch.core.lifecycle import launching, machine_waits, refusal_waits, stopping
 from relaunch.core.machines import ending, living, requesting, table
 from relaunch.core.machines.decision import MachineDecision, MachineTotals, micro_usd
 from relaunch.core.machines.events import FleetRefused, InstanceState, MachineEvent, RefusalKind
@@ -233,7 +233,7 @@ FLEET_BUGS = (
     PlantedBug(
         "refused-machines-of-others",
         "each job whose launches are refused buys probes of its own",
-        changed(refusal_waits, useless_for_all=lambda *_given: AdmitWaiting()),
+        lambda: patched_in((launching, refusal_waits, stopping), useless_for_all=lambda *_given: AdmitWaiting()),
         "a cause costs few machines in a day",
         120,
     ),

@@ -6,7 +6,19 @@ from datetime import timedelta
 from relaunch.adapters.aws.ecs import target as ecs_target
 from relaunch.core.jobs.effects import AdmitWaiting
 from relaunch.core.lifecycle import decision as deciding
-from relaunch.core.lifecycle import launching, moves, restart_policy, running, stopping, verdicts, waiting
+from relaunch.core.lifecycle import (
+    launching,
+    machine_waits,
+    moves,
+    refusal_waits,
+    restart_policy,
+    running,
+    stopping,
+    unconfirmed_stops,
+    verdicts,
+    waiting,
+    withdrawals,
+)
 from relaunch.core.lifecycle.restart_policy import out_of_time
 from relaunch.usecases import reconcile_jobs as reconciling
 from relaunch.usecases.advance_job import JobLifecycle
@@ -20,6 +32,9 @@ from simulation.planting import guard_changed, patched_in, writes
 _BIG_COMPANY = 99
 _DAY = timedelta(days=1)
 
+
+_OUT_OF_TIME = (launching, machine_waits, restart_policy, running, unconfirmed_stops, waiting, withdrawals)
+_ENDING = (launching, machine_waits, refusal_waits, restart_policy, stopping, waiting)
 
 JOB_BUGS = (
     PlantedBug(
@@ -94,7 +109,7 @@ JOB_BUGS = (
     PlantedBug(
         "max-runtime-ignored",
         "no job is ever out of time",
-        lambda: patched_in((running, launching, restart_policy, waiting), out_of_time=lambda _job, _now: None),
+        lambda: patched_in(_OUT_OF_TIME, out_of_time=lambda _job, _now: None),
         "a job that can finish does finish",
         30,
         first=30,
@@ -147,15 +162,13 @@ JOB_BUGS = (
     PlantedBug(
         "over-and-not-due",
         "a job that is over is not due though its slot may not have been handed on",
-        lambda: patched_in((launching, stopping, waiting), end=broken.end_as_due(deciding.end)),
+        lambda: patched_in(_ENDING, end=broken.end_as_due(deciding.end)),
         "what is over waits for nothing",
     ),
     PlantedBug(
         "deadline-ignored",
         "a job's deadline passes unnoticed",
-        lambda: patched_in(
-            (running, launching, restart_policy, waiting), out_of_time=broken.without_deadline(out_of_time)
-        ),
+        lambda: patched_in(_OUT_OF_TIME, out_of_time=broken.without_deadline(out_of_time)),
         "nothing lives long after its deadline",
         30,
     ),

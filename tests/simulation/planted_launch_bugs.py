@@ -8,7 +8,7 @@ from relaunch.adapters.aws import errors
 from relaunch.adapters.aws.ecs import run_task as ecs_run_task
 from relaunch.core.jobs.effects import CountRun, RememberCapacity
 from relaunch.core.launches.launch import LaunchRefused, PlacementFailed
-from relaunch.core.lifecycle import launching, running, stopping, waiting, withdrawals
+from relaunch.core.lifecycle import launching, machine_waits, running, stopping, waiting, withdrawals
 from relaunch.core.selection import selection
 from relaunch.entrypoints import task_changes
 from relaunch.usecases import send_placement as sending
@@ -60,7 +60,7 @@ LAUNCH_BUGS = (
     PlantedBug(
         "refused-and-bought-again",
         "a refused job gives its machine up at once and asks for the next one",
-        lambda: patched_in((launching, waiting), wait_until_granted=broken.bought_again(None)),
+        lambda: patched_in((launching, machine_waits, stopping, waiting), wait_until_granted=broken.bought_again(None)),
         "no more machines than probes are bought for a refusal",
         200,
     ),

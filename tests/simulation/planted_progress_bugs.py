@@ -10,11 +10,11 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.progress import SavedCheckpoint, resumed_step
 from relaunch.core.jobs.rates import observe_rate
 from relaunch.core.jobs.state import NotedProgress
-from relaunch.core.lifecycle import restart_policy, running
+from relaunch.core.lifecycle import explanation, restart_policy, running, table
 from relaunch.core.lifecycle.market_choice import is_in_market
 from relaunch.core.lifecycle.moves import may_move
 from relaunch.core.selection.rates import ObservedRate
-from relaunch.usecases import choose_placement, hand_over, note_progress
+from relaunch.usecases import choose_placement, claim_machine, hand_over, note_progress, reserve_budget
 from relaunch_local.simulation import job_scenario
 from simulation.broken_parts import changed
 from simulation.planted_bugs import PlantedBug
@@ -32,7 +32,8 @@ def _returning_everywhere() -> AbstractContextManager[object]:
 
 
 def _without_returns() -> AbstractContextManager[object]:
-    return patched_in((running, hand_over, choose_placement), may_move=lambda job: may_move(job) and is_in_market(job))
+    owners = (running, table, explanation, hand_over, choose_placement, claim_machine, reserve_budget)
+    return patched_in(owners, may_move=lambda job: may_move(job) and is_in_market(job))
 
 
 def _has_saved_or_gained(attempt: Attempt, newest: SavedCheckpoint) -> bool:

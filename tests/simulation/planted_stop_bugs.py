@@ -1,7 +1,5 @@
 """Bugs in how tasks are warned and stopped, and in what is made of their end."""
 
-from datetime import timedelta
-
 from relaunch.adapters.aws.ecs import events as ecs_events
 from relaunch.adapters.aws.ecs import stop_reports
 from relaunch.adapters.aws.ecs.target import EcsTarget
@@ -10,7 +8,16 @@ from relaunch.core.jobs.effects import LookForWarning, StopTask
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches import derived_revision
 from relaunch.core.launches.launch import ReportedCause
-from relaunch.core.lifecycle import launching, restart_policy, running, stop_reason, stopping
+from relaunch.core.lifecycle import (
+    launching,
+    leases,
+    restart_policy,
+    running,
+    stop_reason,
+    stopping,
+    verdicts,
+    withdrawals,
+)
 from relaunch.core.lifecycle.restart_policy import RestartAfter, is_failure, is_interruption
 from relaunch.usecases import reconcile_jobs as reconciling
 from simulation import broken_parts as broken
@@ -18,12 +25,15 @@ from simulation.broken_parts import action, changed, replaced, without_effect
 from simulation.planted_bugs import PlantedBug
 from simulation.planting import patched_in, rows_dropped
 
+_STOPS = (launching, leases, running, withdrawals)
+
 STOP_BUGS = (
     PlantedBug(
         "no-intent",
         "StopTask is sent without an intent saved before",
         lambda: patched_in(
-            (running, launching), stop_with_intent=broken.stop_without_intent(stopping.stop_with_intent)
+            _STOPS,
+            stop_with_intent=broken.stop_without_intent(stopping.stop_with_intent),
         ),
         "every end is deserved",
     ),
@@ -78,7 +88,7 @@ STOP_BUGS = (
     PlantedBug(
         "intent-without-stop-of-pending-placement",
         "a task whose job was cancelled while its placement was pending is placed as if it had not been",
-        lambda: patched_in((launching, running), stop_with_intent=broken.placed_anyway(stopping.stop_with_intent)),
+        lambda: patched_in(_STOPS, stop_with_intent=broken.placed_anyway(stopping.stop_with_intent)),
         "what is meant to stop is asked to",
         30,
     ),
@@ -135,7 +145,7 @@ STOP_BUGS = (
     PlantedBug(
         "warning-explains-nothing",
         "a program that ends with 0 right after a warning has finished",
-        changed(stop_reason, NOTICE_WINDOW=timedelta(days=-1)),
+        lambda: patched_in((stop_reason, verdicts), follows=lambda *_: False),
         "a stop's reason is its cause",
         90,
     ),

@@ -1,9 +1,11 @@
 """Context managers that break the application at run time, and restore it."""
 
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime
+from inspect import isclass, isfunction
 from unittest import mock
 
 from relaunch.core.jobs.job import Job
@@ -23,11 +25,35 @@ patched = mock.patch.multiple
 
 @contextmanager
 def patched_in(owners: Iterable[object], **values: object) -> Iterator[None]:
-    """Replace names in every module that imported them."""
+    """Replace names in every module that imported them.
+
+    Raises:
+        LookupError: another module of the application imported one of them: what moved there would stay as it was.
+    """
+    known = tuple(owners)
+    for name in values:
+        _find_all(name, known)
     with ExitStack() as stack:
-        for owner in owners:
+        for owner in known:
             stack.enter_context(patched(owner, **values))
         yield
+
+
+def _find_all(name: str, owners: Sequence[object]) -> None:
+    """Check that the owners are all modules that have imported a function or class."""
+    original = getattr(owners[0], name)
+    if not isfunction(original) and not isclass(original):
+        return
+    left = [
+        module.__name__
+        for module in tuple(sys.modules.values())
+        if module.__name__.startswith("relaunch.")
+        and module.__name__ != original.__module__
+        and vars(module).get(name) is original
+        and module not in owners
+    ]
+    if left:
+        raise LookupError(f"{name} stays as it is in {', '.join(sorted(left))}")
 
 
 def action_changed(name: str, replacement: Callable[..., Decision]) -> AbstractContextManager[object]:

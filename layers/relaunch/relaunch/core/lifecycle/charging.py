@@ -22,8 +22,6 @@ from relaunch.core.lifecycle.events import (
 from relaunch.core.machines.charges import Charge, DayCost, charges_of, rate_of
 from relaunch.core.machines.machine import Machine, MachineState
 
-_WITH_MACHINES = (MachineAwaited, MachineLost, LaunchNotGranted, LaunchImpossible, CheckpointsUnreadable, SlotDenied)
-
 
 def add_charge(job: Job, event: MachineCharged, _now: datetime, _limits: StackLimits) -> Decision:
     """Add what a machine cost in the end, in the place of what it had charged before: the same changes nothing."""
@@ -98,7 +96,8 @@ def _machines_of(event: object) -> tuple[Machine, ...]:
     """Return the machines that an event shows, which the job has, or had until then."""
     if isinstance(event, OfferingChosen):
         return (event.machine, *event.followers) if event.machine is not None else ()
-    return event.machines if isinstance(event, _WITH_MACHINES) else ()
+    given_up = LaunchNotGranted | LaunchImpossible | CheckpointsUnreadable | SlotDenied
+    return event.machines if isinstance(event, MachineAwaited | MachineLost | given_up) else ()
 
 
 def _opened(job: Job, charges: Charges, machine: Machine, now: datetime) -> Charges:
