@@ -91,7 +91,7 @@ def test_a_running_job_says_when_it_is_stopped_at_the_latest():
         ({"max_runtime": 5 * HOUR}, None, ""),
     ],
 )
-def test_a_training_that_is_slower_than_its_limit_allows_is_told_so(fields, hours_left, words):
+def test_a_training_that_is_slower_than_its_limit_allows_is_explained(fields, hours_left, words):
     done_at = None if hours_left is None else NOW + hours_left * HOUR
     noted = NotedProgress(100, NOW, 1, total_steps=1000, finishes_at=done_at)
     job = replace(make_running_job(), noted=noted)

@@ -332,7 +332,7 @@ class HostObservation:
 
     `has_ended`: it ends, or has ended; `ended_at` is since when, None if EC2 does not say. `warnings` are the times at
     which EC2 announced its end, as a retirement and then an interruption. Without `is_answered` EC2 did not answer, and
-    it is what EC2 told before.
+    it is what EC2 had answered before.
     """
 
     has_ended: bool = False

@@ -70,17 +70,14 @@ def last_moment(job: Job, warned_at: datetime, ends_at: datetime | None = None) 
     return ends_at - timedelta(seconds=stop_seconds) - _MOMENT_TO_SIGTERM
 
 
-def leaves_less_time(job: Job, event: HostWarned) -> bool:
-    """Return whether the task has to be stopped earlier for this warning than for the one that is known, if one is.
+def leaves_less_time(job: Job, warned_at: datetime, event: HostWarned) -> bool:
+    """Return whether the task has to be stopped earlier for this warning than for the one that is known.
 
     EC2 interrupts a spot instance also while its retirement, or the end of its Capacity Block, is weeks ahead.
     """
-    attempt = job.current_attempt
-    if attempt.warned_at is None:
-        return True
-    stop_by = attempt.handover.stop_by if attempt.handover is not None else None
-    known = stop_by or last_moment(job, attempt.warned_at)
-    return event.at != attempt.warned_at and last_moment(job, event.at, event.ends_at) < known
+    handover = job.current_attempt.handover
+    known = (handover.stop_by if handover is not None else None) or last_moment(job, warned_at)
+    return event.at != warned_at and last_moment(job, event.at, event.ends_at) < known
 
 
 def is_last_moment(job: Job, now: datetime) -> bool:

@@ -194,7 +194,7 @@ def is_new_warning(job: Job, event: HostWarned) -> bool:
     attempt = job.current_attempt
     if event.is_rebalance and attempt.handover is not None:
         return False
-    if not leaves_less_time(job, event):
+    if attempt.warned_at is not None and not leaves_less_time(job, attempt.warned_at, event):
         return False
     ranks = attempt.placement.followers
     is_of_follower = any(event.instance_id == each.instance_id or event.task_id == each.task_id for each in ranks)
