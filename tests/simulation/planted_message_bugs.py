@@ -39,7 +39,7 @@ MESSAGE_BUGS = (
         "unreadable-message-kept",
         "a message that fails permanently stays in its queue",
         changed(sqs_batch, PermanentError=type("NoSuchError", (Exception,), {})),
-        "only unreadable messages are dead-lettered",
+        "every unreadable message is dead-lettered",
         30,
     ),
     PlantedBug(
