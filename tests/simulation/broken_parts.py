@@ -360,6 +360,13 @@ def without_deadline(original: Callable[[Job, datetime], GiveUp | None]) -> Call
     return judge
 
 
+def without_max_runtime(original: Callable[[Job, datetime], GiveUp | None]) -> Callable[[Job, datetime], GiveUp | None]:
+    def judge(job: Job, now: datetime) -> GiveUp | None:
+        return original(replace(job, definition=replace(job.definition, max_runtime=timedelta.max)), now)
+
+    return judge
+
+
 def as_if_sent_for_the_first_time(original: Callable[..., Any]) -> Callable[..., Any]:
     def answer(job: Job, outcome: Any, deps: Dependencies, **_named: bool) -> Any:
         if isinstance(outcome, LaunchRefused):

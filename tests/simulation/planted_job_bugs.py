@@ -108,11 +108,10 @@ JOB_BUGS = (
     ),
     PlantedBug(
         "max-runtime-ignored",
-        "no job is ever out of time",
-        lambda: patched_in(_OUT_OF_TIME, out_of_time=lambda _job, _now: None),
-        "a job that can finish does finish",
-        30,
-        first=30,
+        "a job's max_runtime passes unnoticed",
+        lambda: patched_in(_OUT_OF_TIME, out_of_time=broken.without_max_runtime(out_of_time)),
+        "max_runtime is kept",
+        90,
     ),
     PlantedBug(
         "run-seconds-not-summed",

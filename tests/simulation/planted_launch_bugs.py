@@ -118,7 +118,7 @@ LAUNCH_BUGS = (
         "a task that does not start is waited for as long as ECS waits",
         action("wake_placed", broken.go_on_waiting),
         "a task without a machine is withdrawn in time",
-        30,
+        90,
     ),
     PlantedBug(
         "hanging-pull-awaited",

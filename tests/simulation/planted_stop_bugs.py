@@ -15,6 +15,7 @@ from relaunch.core.lifecycle import (
     running,
     stop_reason,
     stopping,
+    table,
     verdicts,
     withdrawals,
 )
@@ -148,6 +149,14 @@ STOP_BUGS = (
         lambda: patched_in((stop_reason, verdicts), follows=lambda *_: False),
         "a stop's reason is its cause",
         90,
+    ),
+    PlantedBug(
+        "interruption-before-retirement-ignored",
+        "EC2 interrupts an instance that is to be retired later, and that counts as the same warning again",
+        changed(table, leaves_less_time=lambda *_: False),
+        "every end is deserved",
+        30,
+        first=95_010,
     ),
     PlantedBug(
         "one-task-of-a-warned-machine",
