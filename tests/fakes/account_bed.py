@@ -44,6 +44,8 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "SubmitJobRole": ("SubmitJob", "AskForMachines"),
     "RefreshOfferingsRole": ("RefreshOfferings",),
 }
+READING = ("Describe", "Get", "List", "Head", "Query")
+"""What the names of operations begin with that change nothing."""
 _USER_DATA = "#!/bin/bash\nreadonly ACCELERATOR=gpu CLUSTER=relaunch\n"
 JOINED_CONSOLE = (
     "[   12.3] cloud-init[1720]: Cloud-init v. 22.2.2 finished at Mon, 23 Nov 2026 10:00:12 +0000.\n"
@@ -107,6 +109,16 @@ class AccountBed:
     """A whole account, in moto, which must be active; each attribute can be broken before the doctor looks."""
 
     def __init__(self) -> None:
+        self.session: Any = _session()
+        self.session.bed = self
+        self.is_changed = False
+        """Whether a call has changed what moto has."""
+        self.mend()
+        self._build()
+        self.is_changed = False
+
+    def mend(self) -> None:
+        """Replace every attribute that was broken; what calls have changed in moto stays so."""
         self.denied: set[str] = set()
         self.denies_all = False
         self.throttled: set[str] = set()
@@ -121,10 +133,7 @@ class AccountBed:
         # moto's instances are launched at the time of the wall clock.
         self.later = timedelta(hours=1)
         self.calls: list[str] = []
-        self.session: Any = _session()
-        self.session.bed = self
-        self.connection = _Connection(self)
-        self._build()
+        self.connect()
 
     def client(self, service: str) -> Any:
         """Return a client of the account's owner."""
@@ -141,6 +150,7 @@ class AccountBed:
         service = model.service_model.service_id.hyphenize()
         call = f"{service}:{model.name}"
         self.calls.append(call)
+        self.is_changed = self.is_changed or not model.name.startswith(READING)
         if call in self.failures:
             raise self.failures[call]
         if call in self.throttled:
