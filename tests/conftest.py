@@ -39,8 +39,10 @@ _SHARED_OUT = ("tests/simulation/test_planted_bugs.py",)
 _LONG = [
     Path(__file__).parents[1] / name
     for name in (
-        *(*_IN_ONE_WORLD, "tests/real/test_demo.py", "tests/real", "tests/simulation/test_campaign.py"),
-        "tests/simulation",
+        *(*_IN_ONE_WORLD, "tests/real/test_demo.py", "tests/real/test_deploy.py", "tests/real"),
+        *("tests/simulation/test_campaign.py", "tests/simulation"),
+        *("tests/unit/cli/commands/test_doctor_account.py", "tests/functional/test_attack.py"),
+        *("tests/functional/test_benchmarks.py", "tests/authorization/test_rights.py"),
     )
 ]
 GIVEN = {
