@@ -90,8 +90,8 @@ LEAKS = frozenset(
 _RARE = (7, 46, 61, 81, 142, 202, 214)
 CAMPAIGN: list[int] = sorted({*_FOUND["campaign"], *_RARE})
 """The seeds of which test_campaign.py requires that they violate nothing without a bug: those of the suite's bugs that
-end soon, and some that come to what is rare. What the other bugs' seeds violate without a bug is looked for as far as it
-takes to find the bug."""
+end soon, and some that come to what is rare. What the seeds of other bugs violate without a bug is looked for as far as
+it takes to find the bug."""
 LIMITS = (2_500, 10_000, 80_000)
 """For how many steps a seed is run to find a bug: more than half of the bugs are found in 2,500, most seeds end within
 10,000, and a few have hundreds of thousands. A seed that finds its bug late takes a second of each run of the suite."""
