@@ -23,7 +23,7 @@ from simulation.finding import (
 from simulation.planted_bugs import PlantedBug
 from simulation.planting import patched, rows_dropped
 
-# The other bugs that an invariant finds say no more of it: `make test-planted-bugs` plants them.
+# The other bugs that an invariant finds say no more of it, or are found late: `make test-planted-bugs` plants them.
 EACH_BUG = [pytest.param(bug, marks=() if bug.name in OF_THE_SUITE else pytest.mark.planted) for bug in BUGS]
 
 NAMED_UNDER = "## What only `make test-planted-bugs` shows to find bugs"

@@ -16,7 +16,7 @@ def policy(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def refused(monkeypatch, capsys):
-    """What is said of arguments that are refused, in this process: another one takes longer than all it does."""
+    """What is printed about arguments that are refused, in this process: another one takes longer than all it does."""
 
     def run(*arguments: str | Path) -> str:
         monkeypatch.setattr(sys, "argv", ["policy", *map(str, arguments)])

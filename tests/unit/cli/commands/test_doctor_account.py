@@ -32,7 +32,7 @@ def _kept() -> list[AccountBed]:
 @pytest.fixture
 def bed(_kept: list[AccountBed]) -> AccountBed:
     if _kept and not _kept[0].is_changed:
-        _kept[0].mend()
+        _kept[0].restore()
     else:
         with whole_account() as made:
             _kept[:] = [made]
