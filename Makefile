@@ -113,10 +113,10 @@ workflows: environment-workflows ## Check action.yml and the workflows by their 
 style-list: environment ## Write down that fewer refused words are left; more are refused
 	@PYTHONPATH=tests $(ENVIRONMENT)/python -m architecture.code_style
 
-# Tests share no state but what a file's own fixtures make, so files run side by side: one per processor, and one more for
+# Tests share no state but what a file's own fixtures make, so files run side by side: one per processor, and two more for
 # the time that some wait. xdist would begin with the files of most tests: tests/conftest.py knows which take longest.
 PROCESSORS := $(shell $(PYTHON) -c 'import os; print(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())' 2>/dev/null)
-WORKERS = $(shell expr $(PROCESSORS) + 1)
+WORKERS = $(shell expr $(PROCESSORS) + 2)
 SIDE_BY_SIDE := --dist loadfile --no-loadscope-reorder
 
 # Side by side, for mypy uses one processor and waits for nothing.

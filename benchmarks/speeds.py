@@ -44,7 +44,7 @@ Figures = tuple[float, float, float]
 
 def measure(session: Session, seed: int = SEED) -> list[Table]:
     """Draw definitions and compare choices with the best one."""
-    definitions = min(DEFINITIONS, session.rounds * 20)
+    definitions = min(DEFINITIONS, session.rounds * 14)
     dice = Random(seed)  # noqa: S311 - the same definitions every time
     began = time.perf_counter()
     regrets: dict[str, list[float]] = {}

@@ -3,6 +3,7 @@
 import functools
 import gc
 import os
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,11 @@ settings.register_profile("thorough", usual, derandomize=False, max_examples=2_0
 settings.register_profile("mutation", usual, max_examples=25, phases=[Phase.explicit, Phase.generate])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 
-# What a shell says of its user's account, language, terminal and time, and what Lambda says to a function.
+# What a shell says of its user's account, language, terminal and time, and what Lambda says to a function; and that
+# nothing compiled is to be kept: to rewrite the assertions of all tests takes each worker ten seconds.
 PERSONAL = (
     *("AWS_", "BOTO", "CLICOLOR", "COLUMNS", "FORCE_COLOR", "LANG", "LC_", "LINES", "NO_COLOR", "POWERTOOLS_"),
-    *("RELAUNCH_", "TERM", "TZ", "_X_AMZN_"),
+    *("PYTHONDONTWRITEBYTECODE", "RELAUNCH_", "TERM", "TZ", "_X_AMZN_"),
 )
 KEPT = "RELAUNCH_REFERENCE_DATA"
 # Opening it takes eight seconds of a processor, and more until its functions are warm.
@@ -37,8 +39,10 @@ _SHARED_OUT = ("tests/simulation/test_planted_bugs.py",)
 _LONG = [
     Path(__file__).parents[1] / name
     for name in (
-        *(*_IN_ONE_WORLD, "tests/real/test_demo.py", "tests/real", "tests/simulation/test_campaign.py"),
-        "tests/simulation",
+        *(*_IN_ONE_WORLD, "tests/real/test_demo.py", "tests/real/test_deploy.py", "tests/real"),
+        *("tests/simulation/test_campaign.py", "tests/simulation"),
+        *("tests/unit/cli/commands/test_doctor_account.py", "tests/functional/test_attack.py"),
+        *("tests/functional/test_benchmarks.py", "tests/authorization/test_rights.py"),
     )
 ]
 GIVEN = {
@@ -62,6 +66,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     path = os.pathsep.join(map(str, session.config.getini("pythonpath")))
     os.environ.update(GIVEN, PYTHONPATH=path)
     time.tzset()
+    sys.dont_write_bytecode = False
     # Each session of boto3 reads its services' models anew, which is most of what making a client takes.
     botocore.session.create_loader = functools.cache(botocore.session.create_loader)
     botocore.client.ServiceModel = _shared_model  # type: ignore[assignment, misc]

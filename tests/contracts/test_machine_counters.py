@@ -128,7 +128,7 @@ def check(stores: Stores, model: Model) -> None:
 
 
 # Each step takes the emulated DynamoDB tens of milliseconds.
-@settings(max_examples=40)
+@settings(max_examples=settings.default.max_examples // 6)
 @given(steps=st.lists(STEPS, max_size=12))
 def test_the_counters_are_the_sum_over_the_machines_that_are_not_gone(
     make_stores: Callable[[], Stores], steps: list[Step]

@@ -11,15 +11,13 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
-import boto3
-from botocore.config import Config
 from botocore.validate import ParamValidator
 
+from fakes.account_session import shared_session
 from fakes.aws import REGION, create_jobs_table
 from fakes.cli_session import STACK_OUTPUTS, create_stack
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
@@ -44,6 +42,8 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "SubmitJobRole": ("SubmitJob", "AskForMachines"),
     "RefreshOfferingsRole": ("RefreshOfferings",),
 }
+READING = ("Describe", "Get", "List", "Head", "Query")
+"""What the names of operations begin with that change nothing."""
 _USER_DATA = "#!/bin/bash\nreadonly ACCELERATOR=gpu CLUSTER=relaunch\n"
 JOINED_CONSOLE = (
     "[   12.3] cloud-init[1720]: Cloud-init v. 22.2.2 finished at Mon, 23 Nov 2026 10:00:12 +0000.\n"
@@ -72,41 +72,20 @@ class _LaterClock:
         return datetime.now(UTC) + self._later
 
 
-class _Session:
-    """A session of boto3 whose clients, which take long to make, ask the bed of the test first."""
-
-    region_name = REGION
-
-    def __init__(self) -> None:
-        self.bed: AccountBed | None = None
-        self._session = boto3.Session(region_name=REGION)
-        self._clients: dict[str, Any] = {}
-
-    def client(self, service: str, *_: Any, **__: Any) -> Any:
-        if service not in self._clients:
-            make: Any = self._session.client
-            client = make(service, config=Config(retries={"mode": "standard", "total_max_attempts": 1}))
-            client.meta.events.register_first("before-call", self._answer)
-            self._clients[service] = client
-        return self._clients[service]
-
-    def _answer(self, model: Any, params: Mapping[str, Any], **_: Any) -> Any:
-        assert self.bed is not None
-        return self.bed.answer(model, params)
-
-    def get_available_regions(self, *_: Any) -> list[str]:
-        return [REGION]
-
-
-@cache
-def _session() -> _Session:
-    return _Session()
-
-
 class AccountBed:
     """A whole account, in moto, which must be active; each attribute can be broken before the doctor looks."""
 
     def __init__(self) -> None:
+        self.session: Any = shared_session()
+        self.session.bed = self
+        self.is_changed = False
+        """Whether a call has changed what moto has."""
+        self.restore()
+        self._build()
+        self.is_changed = False
+
+    def restore(self) -> None:
+        """Set every attribute to that of a whole account; what calls have changed in moto stays so."""
         self.denied: set[str] = set()
         self.denies_all = False
         self.throttled: set[str] = set()
@@ -121,10 +100,7 @@ class AccountBed:
         # moto's instances are launched at the time of the wall clock.
         self.later = timedelta(hours=1)
         self.calls: list[str] = []
-        self.session: Any = _session()
-        self.session.bed = self
-        self.connection = _Connection(self)
-        self._build()
+        self.connect()
 
     def client(self, service: str) -> Any:
         """Return a client of the account's owner."""
@@ -141,6 +117,7 @@ class AccountBed:
         service = model.service_model.service_id.hyphenize()
         call = f"{service}:{model.name}"
         self.calls.append(call)
+        self.is_changed = self.is_changed or not model.name.startswith(READING)
         if call in self.failures:
             raise self.failures[call]
         if call in self.throttled:

@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import boto3
+import moto.core.responses
 import pytest
 import yaml
 from botocore.awsrequest import AWSPreparedRequest
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 TEMPLATE = REPOSITORY / "template.yaml"
 REGION = "us-east-1"
+
+# moto looks through all members of a service's class in each call, which takes a twentieth of it.
+moto.core.responses.method_names_from_class = cache(moto.core.responses.method_names_from_class)
 
 
 class _TemplateLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # libyaml's, if available

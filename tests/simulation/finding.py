@@ -74,7 +74,8 @@ _FOUND = json.loads(_FILE.read_text(encoding="utf-8"))
 SEEDS_FOUND: dict[str, int] = _FOUND["bugs"]
 """The seed that finds each bug."""
 OF_THE_SUITE: frozenset[str] = frozenset(_FOUND["suite"])
-"""The bugs that `make test` plants: of those that one invariant finds the one that is found in the fewest steps."""
+"""The bugs that `make test` plants: of those that one invariant finds the one that is found in the fewest steps, unless
+that are more than MOST_STEPS."""
 LEAKING_SEEDS: list[int] = _FOUND["leaks"]
 """The seeds of all kinds of leaks without sweep and watchdog."""
 LEAKS = frozenset(
@@ -84,13 +85,19 @@ LEAKS = frozenset(
         "nothing of ours lives at the end",
     }
 )
-CAMPAIGN: list[int] = _FOUND["campaign"]
-"""The seeds of which test_campaign.py requires that they violate nothing without a bug: those of the suite's bugs, but
-for the few that run for long. What these violate without a bug is looked for as far as it takes to find the bug."""
+# Budgets, agents that come back, impossible launches, instances that a later look at the task names, nodes that drain:
+# the other seeds come to that rarely.
+_RARE = (7, 46, 61, 81, 142, 202, 214)
+CAMPAIGN: list[int] = sorted({*_FOUND["campaign"], *_RARE})
+"""The seeds of which test_campaign.py requires that they violate nothing without a bug: those of the suite's bugs that
+end soon, and some that come to what is rare. What the seeds of other bugs violate without a bug is looked for as far as
+it takes to find the bug."""
 LIMITS = (2_500, 10_000, 80_000)
 """For how many steps a seed is run to find a bug: more than half of the bugs are found in 2,500, most seeds end within
 10,000, and a few have hundreds of thousands. A seed that finds its bug late takes a second of each run of the suite."""
-_LONGEST_STEPS = 30_000
+MOST_STEPS = 12_000
+"""What is found later only `make test-planted-bugs` plants: docs/testing.md names the invariants."""
+_LONGEST_STEPS = MOST_STEPS
 _SEEDS_FOR_LEAKS = 120
 # A violation is "MM-DD HH:MM:SS invariant: message".
 _VIOLATION = re.compile(r"\S+ \S+ (?P<invariant>[^:]+):")
@@ -134,8 +141,8 @@ def seeds_to_try(bug: PlantedBug) -> Sequence[int]:
 
 
 def cheapest(steps: Mapping[str, int]) -> list[str]:
-    """Return a bug of each invariant, the one that is found in the fewest steps."""
-    known = [bug for bug in BUGS if bug.name in steps]
+    """Return a bug of each invariant that finds one soon, the one that is found in the fewest steps."""
+    known = [bug for bug in BUGS if steps.get(bug.name, MOST_STEPS + 1) <= MOST_STEPS]
     best: dict[str, PlantedBug] = {}
     for bug in sorted(known, key=lambda bug: (steps[bug.name], bug.name)):
         best.setdefault(bug.invariant, bug)
@@ -187,7 +194,7 @@ def main() -> None:
     """
     names = [bug.name for bug in BUGS]
     kept, leaking = {name: seed for name, seed in SEEDS_FOUND.items() if name in names}, LEAKING_SEEDS
-    campaign = CAMPAIGN
+    campaign = _FOUND["campaign"]
     missing = []
     steps: dict[str, int] = {}
     try:

@@ -56,7 +56,7 @@ GANG_BUGS = (
         "each RunTask of a placement of several tasks is one of a generation of its own",
         _generation_of_each_send,
         MET,
-        130,
+        260,
         first=134,
     ),
     PlantedBug(
@@ -64,7 +64,7 @@ GANG_BUGS = (
         "ranks get one node more than torchrun has",
         _environment(lambda job, _rank: {"RELAUNCH_NODES": str(len(job.current_attempt.placement.ranks) + 1)}),
         KNOWN,
-        130,
+        260,
         first=134,
     ),
     PlantedBug(
@@ -72,7 +72,7 @@ GANG_BUGS = (
         "ranks are to meet at an address that none of them has",
         _environment(lambda _job, _rank: dict.fromkeys(("RELAUNCH_MASTER_ADDR", "PET_MASTER_ADDR"), "192.0.2.1")),
         REACHED,
-        130,
+        260,
         first=134,
     ),
     PlantedBug(
@@ -80,7 +80,7 @@ GANG_BUGS = (
         "each rank is rank 0 by its environment",
         _environment(lambda _job, _rank: dict.fromkeys(("RELAUNCH_NODE_RANK", "PET_NODE_RANK"), "0")),
         ONCE,
-        130,
+        260,
         first=134,
     ),
     PlantedBug(
@@ -88,7 +88,7 @@ GANG_BUGS = (
         "ranks save to prefixes of their own",
         _environment(_own_prefix),
         ALIKE,
-        130,
+        260,
         first=134,
     ),
     PlantedBug(

@@ -16,7 +16,7 @@ from relaunch_local.simulation.market_series import SeriesEnd, SeriesJob, run_se
 
 WORK, TIME, PRICE_RATIO = 12.0, 15.0, 3.145
 # Of a pool with few spells, of one as usual, and of one that ends and returns twice as often.
-CASES = [(pool, start) for pool in (0, 2, 5) for start in (0, 1500)]
+CASES = [(0, 0), (2, 1500), (5, 0)]
 # What a start takes there: a message, EC2 Fleet, half a minute of booting, one to three to register, two for the image.
 OVERHEAD = 0.1
 # All but the image, during which a task that is moved trains on.

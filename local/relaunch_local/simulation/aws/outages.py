@@ -71,7 +71,11 @@ class Outages:
         self.on_end: list[Callable[[str], None]] = []
         """Called with the service that is back."""
         self._outages = [each for each in outages if chance.strikes("outage", 1e9, site=each.service, note=str(each))]
+        self._times: dict[str, list[tuple[datetime, datetime, Outage]]] = {}
+        """When the outages of each service begin and end: it is asked of every call."""
         for each in self._outages:
+            times = (self._at(each.begins_at), self._at(each.ends_at), each)
+            self._times.setdefault(each.service, []).append(times)
             clock.call_later(each.ends_at, partial(self._end, each.service))
 
     def _end(self, service: str) -> None:
@@ -111,9 +115,11 @@ class Outages:
         return self._at(max((each.ends_at for each in self._outages), default=0.0))
 
     def _now(self, service: str) -> Outage | None:
+        times = self._times.get(service)
+        if times is None:
+            return None
         now = self._clock.now()
-        found = (each for each in self._outages if each.service == service)
-        return next((each for each in found if self._at(each.begins_at) <= now < self._at(each.ends_at)), None)
+        return next((each for begins_at, ends_at, each in times if begins_at <= now < ends_at), None)
 
     def _at(self, seconds: float) -> datetime:
         """Return the time to the microsecond, as the clock has it: else a service is still away when its end comes."""

@@ -18,7 +18,7 @@ from relaunch_local.ecs.engine.model import CapacityProvider
 from relaunch_local.ecs.engine.pools import Place
 from relaunch_local.ecs.engine.settings import DEFAULT_IMAGE_ID
 from relaunch_local.simulation.aws.template import CLUSTER
-from relaunch_local.simulation.checks.constraints import find_violated
+from relaunch_local.simulation.checks.constraints import constraints_of, find_violated
 from relaunch_local.simulation.scenario import Scenario, TrueSpeed
 
 KNOWN_AFTER = timedelta(minutes=10)
@@ -54,6 +54,10 @@ class OnDemand:
     _totals: SeesTotals
     _memory: SeesFailures
     _there_since: dict[tuple[OfferingKey, str], datetime] = field(default_factory=dict)
+    _known: tuple[Offering, ...] = ()
+    """All on-demand offerings, which are the same throughout a run."""
+    _placed: dict[tuple[str, tuple[str, ...], str], bool] = field(default_factory=dict)
+    """By instance type, zones and constraints: whether ECS places such tasks on such an instance."""
 
     def look(self, now: datetime) -> None:
         """Note which pools have capacity now; to be called every minute."""
@@ -104,7 +108,11 @@ class OnDemand:
             if self._satisfies(each, job.definition)
         )
 
-    def _offerings(self) -> Iterator[Offering]:
+    def _offerings(self) -> tuple[Offering, ...]:
+        self._known = self._known or tuple(self._list_offerings())
+        return self._known
+
+    def _list_offerings(self) -> Iterator[Offering]:
         catalogue = load_catalogue()
         prices = self._scenario.on_demand_usd_per_hour
         machines = self._scenario.machines
@@ -131,13 +139,20 @@ class OnDemand:
 
     def _is_placed_on(self, offering: Offering, definition: JobDefinition) -> bool:
         """Return whether ECS places tasks of a definition on an instance of an offering, in one of its zones."""
-        name = offering.instance_type.name
-        cluster = self._simulator.clusters.get(CLUSTER)
         provider = offering.capacity_provider
         zones = (offering.zone,) if offering.zone else self._provider(provider or "").group.spec.zones
+        constraints = str(constraints_of(self._simulator, definition.task_definition))
+        key = (offering.instance_type.name, zones, constraints)
+        if key not in self._placed:
+            self._placed[key] = self._has_host(offering, zones, definition.task_definition)
+        return self._placed[key]
+
+    def _has_host(self, offering: Offering, zones: tuple[str, ...], family: str) -> bool:
+        name = offering.instance_type.name
+        cluster = self._simulator.clusters.get(CLUSTER)
         specs = (LaunchSpecification(name, Purchase.ON_DEMAND, zone, cluster, DEFAULT_IMAGE_ID) for zone in zones)
         hosts = (self._simulator.instances.describe_new(spec) for spec in specs)
-        return any(not find_violated(self._simulator, definition.task_definition, host) for host in hosts)
+        return any(not find_violated(self._simulator, family, host) for host in hosts)
 
     def _provider(self, name: str) -> CapacityProvider:
         return self._simulator.clusters.get(CLUSTER).providers[name]

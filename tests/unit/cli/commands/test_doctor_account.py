@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 from moto.ec2.utils import generate_instance_identity_document
 
-from fakes.account_bed import AccountBed
+from fakes.account_bed import READING, AccountBed
 from fakes.aws import aws_in_process
 from fakes.broken_accounts import BROKEN, is_named, look, names, whole_account
 from fakes.cli_session import flat, invoke
@@ -23,10 +23,20 @@ def _aws() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module")
+def _kept() -> list[AccountBed]:
+    """The account of the test before, if any: to make one takes longer than what most tests do with it."""
+    return []
+
+
 @pytest.fixture
-def bed() -> Iterator[AccountBed]:
-    with whole_account() as bed:
-        yield bed
+def bed(_kept: list[AccountBed]) -> AccountBed:
+    if _kept and not _kept[0].is_changed:
+        _kept[0].restore()
+    else:
+        with whole_account() as made:
+            _kept[:] = [made]
+    return _kept[0]
 
 
 def test_a_whole_account_has_no_problem_and_nothing_unknown(bed: AccountBed) -> None:
@@ -40,9 +50,8 @@ def test_nothing_is_changed(bed: AccountBed) -> None:
     bed.calls.clear()
     look(bed)
 
-    reading = ("Describe", "Get", "List", "Head", "Query")
     assert len(bed.calls) > 20
-    assert [call for call in bed.calls if not call.partition(":")[2].startswith(reading)] == []
+    assert [call for call in bed.calls if not call.partition(":")[2].startswith(READING)] == []
 
 
 @pytest.mark.parametrize("case", BROKEN)
@@ -97,28 +106,18 @@ DENIED = {
 }
 
 
-@pytest.fixture(scope="class")
-def shared() -> Iterator[AccountBed]:
-    with whole_account() as shared:
-        yield shared
+@pytest.mark.parametrize("call", DENIED)
+def test_what_may_not_be_read_is_unknown_and_ends_no_other_check(bed: AccountBed, call: str) -> None:
+    name, permission = DENIED[call]
+    bed.denied = {call}
 
+    result = look(bed)
 
-class TestWhatMayNotBeRead:
-    """All look at one account, which they do not change."""
-
-    @pytest.mark.parametrize("call", DENIED)
-    def test_it_is_unknown_and_ends_no_other_check(self, shared: AccountBed, call: str) -> None:
-        name, permission = DENIED[call]
-        shared.connect()
-        shared.denied = {call}
-
-        result = look(shared)
-
-        unknown = {each["name"]: each["to_do"] for each in result.document["checks"] if each["verdict"] == "unknown"}
-        assert names(result, "problem") == []
-        assert permission in unknown[name.format(subnet=shared.subnet)]
-        assert "alarm" in str(names(result, "ok") + list(unknown))
-        assert result.exit_code == 0
+    unknown = {each["name"]: each["to_do"] for each in result.document["checks"] if each["verdict"] == "unknown"}
+    assert names(result, "problem") == []
+    assert permission in unknown[name.format(subnet=bed.subnet)]
+    assert "alarm" in str(names(result, "ok") + list(unknown))
+    assert result.exit_code == 0
 
 
 def test_of_definitions_that_cannot_be_read_nothing_follows(bed: AccountBed) -> None:
