@@ -1,6 +1,7 @@
 """ECS with reads that lag behind, answers that are lost, tasks that it hides, and launches that it refuses."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,6 +13,8 @@ from relaunch_local.ecs.api.in_process import client_error_of
 from relaunch_local.ecs.engine.placement import MEMBER_OF_UNSATISFIED
 from relaunch_local.ecs.errors import concurrent_registration, invalid_parameter
 from relaunch_local.simulation.aws.clients import client_error, timed_out
+from relaunch_local.simulation.aws.group_faults import RETIRED
+from relaunch_local.simulation.aws.rank_environment import rank_of
 from relaunch_local.simulation.chance import Chance
 
 TASK_STATE_CHANGE = "ECS Task State Change"
@@ -36,6 +39,8 @@ class DelayedEcs:
     """Called with each task that StopTask names."""
     _on_made: Callable[[str, str, str], None]
     """Called with the `startedBy` and task of each RunTask, and the token's first task."""
+    group_faults: Mapping[str, float] = field(default_factory=dict)
+    """How often, by kind: group_faults.RETIRED happens to the launch of a rank after the first."""
     answers_lost_until: datetime | None = None
     lost_share: float = 0.5
     """While answers are lost: the share of RunTask calls whose request is lost too."""
@@ -96,6 +101,7 @@ class DelayedEcs:
             self.on_lost(parameters["startedBy"])
         if is_lost and self._chance.stream("lost-calls").random() < self.lost_share:
             raise timed_out("run_task")
+        self._retire_between_ranks(parameters)
         answer = self._place(parameters)
         for failure in answer["failures"]:
             self.on_unplaced(parameters, str(failure.get("reason", "")))
@@ -108,6 +114,17 @@ class DelayedEcs:
         away = (failure.get("arn") for failure in answer["failures"] if failure["reason"] == "AGENT")
         self.on_placed(parameters["startedBy"], next(away, None))
         return answer
+
+    def _retire_between_ranks(self, parameters: Mapping[str, Any]) -> None:
+        revision, started_by = parameters["taskDefinition"], parameters["startedBy"]
+        is_new = parameters["clientToken"] not in self._made
+        share = self.group_faults.get(RETIRED, 0.0)
+        if "--" not in revision or not share or not is_new or rank_of(parameters) == 0:
+            return
+        if self._chance.strikes(RETIRED, share, note=started_by):
+            # It may be already, and the one before was launched while that was not known everywhere.
+            with suppress(ClientError):
+                self._client.deregister_task_definition(taskDefinition=revision)
 
     def _place(self, parameters: Mapping[str, Any]) -> Any:
         """Call RunTask, which places nothing if a constraint of the task definition holds for no instance.

@@ -6,11 +6,13 @@ The names that begin with `PET_` are those that torchrun reads its options from.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address
+from typing import Any
 
 _NAMES = (
     "RELAUNCH_JOB_ID", "RELAUNCH_ATTEMPT", "RELAUNCH_NODES", "RELAUNCH_NODE_RANK", "RELAUNCH_MASTER_ADDR",
     "RELAUNCH_MASTER_PORT", "RELAUNCH_GROUP",
 )  # fmt: skip
+_RANK = "RELAUNCH_NODE_RANK"
 _OPTIONS_OF_TORCHRUN = {
     "PET_NNODES": "RELAUNCH_NODES",
     "PET_NODE_RANK": "RELAUNCH_NODE_RANK",
@@ -43,6 +45,13 @@ class RankEnvironment:
 def is_of_gang(environment: Mapping[str, str]) -> bool:
     """Return whether a container is one of several that train together."""
     return environment.get("RELAUNCH_NODES", "1") != "1"
+
+
+def rank_of(run_task: Mapping[str, Any]) -> int:
+    """Return which rank a RunTask is to launch, 0 for a task that is no rank."""
+    containers = run_task.get("overrides", {}).get("containerOverrides", ())
+    given = [pair["value"] for each in containers for pair in each.get("environment", ()) if pair["name"] == _RANK]
+    return int(given[0]) if given else 0
 
 
 def read_rank(environment: Mapping[str, str]) -> RankEnvironment:
