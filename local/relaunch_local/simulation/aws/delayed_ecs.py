@@ -14,7 +14,7 @@ from relaunch_local.ecs.engine.placement import MEMBER_OF_UNSATISFIED
 from relaunch_local.ecs.errors import concurrent_registration, invalid_parameter
 from relaunch_local.simulation.aws.clients import client_error, timed_out
 from relaunch_local.simulation.aws.group_faults import RETIRED
-from relaunch_local.simulation.aws.rank_environment import rank_of
+from relaunch_local.simulation.aws.rank_environment import has_next_rank
 from relaunch_local.simulation.chance import Chance
 
 TASK_STATE_CHANGE = "ECS Task State Change"
@@ -40,7 +40,7 @@ class DelayedEcs:
     _on_made: Callable[[str, str, str], None]
     """Called with the `startedBy` and task of each RunTask, and the token's first task."""
     group_faults: Mapping[str, float] = field(default_factory=dict)
-    """How often, by kind: group_faults.RETIRED happens to the launch of a rank after the first."""
+    """How often, by kind: group_faults.RETIRED happens to the launch of a rank before the last."""
     answers_lost_until: datetime | None = None
     lost_share: float = 0.5
     """While answers are lost: the share of RunTask calls whose request is lost too."""
@@ -101,8 +101,8 @@ class DelayedEcs:
             self.on_lost(parameters["startedBy"])
         if is_lost and self._chance.stream("lost-calls").random() < self.lost_share:
             raise timed_out("run_task")
-        self._retire_between_ranks(parameters)
         answer = self._place(parameters)
+        self._retire_between_ranks(parameters)
         for failure in answer["failures"]:
             self.on_unplaced(parameters, str(failure.get("reason", "")))
         arns = [task["taskArn"] for task in answer["tasks"]]
@@ -116,15 +116,20 @@ class DelayedEcs:
         return answer
 
     def _retire_between_ranks(self, parameters: Mapping[str, Any]) -> None:
-        revision, started_by = parameters["taskDefinition"], parameters["startedBy"]
-        is_new = parameters["clientToken"] not in self._made
+        revision = parameters["taskDefinition"]
         share = self.group_faults.get(RETIRED, 0.0)
-        if "--" not in revision or not share or not is_new or rank_of(parameters) == 0:
+        is_new = parameters["clientToken"] not in self._made
+        if "--" not in revision or not (share and is_new and has_next_rank(parameters)):
             return
-        if self._chance.strikes(RETIRED, share, note=started_by):
-            # It may be already, and the one before was launched while that was not known everywhere.
+
+        def retire() -> None:
+            # It may be already.
             with suppress(ClientError):
                 self._client.deregister_task_definition(taskDefinition=revision)
+
+        if self._chance.strikes(RETIRED, share, note=parameters["startedBy"]):
+            # By somebody else, which the role of the function that sends the ranks says nothing of.
+            self._clock.call_later(0.0, retire)
 
     def _place(self, parameters: Mapping[str, Any]) -> Any:
         """Call RunTask, which places nothing if a constraint of the task definition holds for no instance.

@@ -25,7 +25,7 @@ ANSWERED_IN_PART = "group-answered-in-part"
 NEVER_JOINS = "group-machine-never-joins"
 LACKS_A_GPU = "group-machine-lacks-a-gpu"
 RETIRED = "group-revision-deregistered"
-"""Somebody deregisters the derived revision of a gang before RunTask is sent its next rank."""
+"""Somebody deregisters the derived revision of a gang before RunTask is sent the next rank."""
 LOST = "group-machines-lost"
 """Some or all machines of a group end in the same second, without a warning."""
 WARNED = "group-machines-warned"
@@ -47,8 +47,8 @@ GROUP_FAULTS: Mapping[str, float] = {
     WARNED: 0.5,
     RECLAIMED: 0.5,
 }
-"""How often each of them happens: to a launch, to a machine that learns of one, to a rank after the first, or of the
-last three when one is looked for."""
+"""How often each of them happens: to a launch, to a machine that learns of one, to a rank that another one follows,
+or of the last three when one is looked for."""
 
 _LATE_SECONDS = (10.0, 60.0)
 

@@ -12,7 +12,6 @@ _NAMES = (
     "RELAUNCH_JOB_ID", "RELAUNCH_ATTEMPT", "RELAUNCH_NODES", "RELAUNCH_NODE_RANK", "RELAUNCH_MASTER_ADDR",
     "RELAUNCH_MASTER_PORT", "RELAUNCH_GROUP",
 )  # fmt: skip
-_RANK = "RELAUNCH_NODE_RANK"
 _OPTIONS_OF_TORCHRUN = {
     "PET_NNODES": "RELAUNCH_NODES",
     "PET_NODE_RANK": "RELAUNCH_NODE_RANK",
@@ -47,11 +46,11 @@ def is_of_gang(environment: Mapping[str, str]) -> bool:
     return environment.get("RELAUNCH_NODES", "1") != "1"
 
 
-def rank_of(run_task: Mapping[str, Any]) -> int:
-    """Return which rank a RunTask is to launch, 0 for a task that is no rank."""
+def has_next_rank(run_task: Mapping[str, Any]) -> bool:
+    """Return whether a RunTask is to launch a rank that another one follows."""
     containers = run_task.get("overrides", {}).get("containerOverrides", ())
-    given = [pair["value"] for each in containers for pair in each.get("environment", ()) if pair["name"] == _RANK]
-    return int(given[0]) if given else 0
+    given = {pair["name"]: pair["value"] for each in containers for pair in each.get("environment", ())}
+    return int(given.get("RELAUNCH_NODE_RANK", 0)) + 1 < int(given.get("RELAUNCH_NODES", 1))
 
 
 def read_rank(environment: Mapping[str, str]) -> RankEnvironment:
