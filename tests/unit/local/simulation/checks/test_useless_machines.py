@@ -40,6 +40,7 @@ class Pool:
             is_alive=is_alive,
             state_reason=None,
             registered_at=None,
+            ended_at=None if is_alive else self.clock.now() + MINUTE / 2,
         )
         if warned:
             detail = {"instance-id": name}
@@ -98,12 +99,20 @@ def test_a_machine_that_aws_retires_says_nothing_of_its_pool(pool: Pool) -> None
     assert not pool.checks.is_tried_alone(*POOL)
 
 
+def test_a_machine_that_had_ended_before_ec2_took_another_one_of_its_group_says_what_it_did(pool: Pool) -> None:
+    pool.launch("i-1", is_alive=False, group="m-1")
+    pool.launch("i-2", is_alive=False, group="m-1", warned=True)
+    pool.launch("i-3")
+
+    assert pool.checks.is_tried_alone(*POOL)
+
+
 @pytest.mark.parametrize("warned", [True, False])
 def test_machines_that_are_ended_for_one_of_their_group_which_ec2_took_back_say_nothing_either(
     pool: Pool, warned: bool
 ) -> None:
-    pool.launch("i-1", is_alive=False, group="m-1")
-    pool.launch("i-2", is_alive=False, group="m-1", warned=warned)
+    pool.launch("i-1", is_alive=False, group="m-1", warned=warned)
+    pool.launch("i-2", is_alive=False, group="m-1")
     pool.launch("i-3")
 
     assert pool.checks.is_tried_alone(*POOL) is not warned
