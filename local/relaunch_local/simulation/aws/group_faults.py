@@ -42,7 +42,7 @@ GROUP_FAULTS: Mapping[str, float] = {
     ANSWERED_IN_PART: 0.05,
     NEVER_JOINS: 0.05,
     LACKS_A_GPU: 0.05,
-    RETIRED: 0.02,
+    RETIRED: 0.05,
     LOST: 0.5,
     WARNED: 0.5,
     RECLAIMED: 0.5,
