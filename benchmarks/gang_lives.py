@@ -48,7 +48,7 @@ class Draw:
 
     @property
     def dice(self) -> Random:
-        """Return the dice for the steps of a way, which begin anew for each."""
+        """Return the dice for the steps of a way: the same ones for each."""
         return Random(f"{self.seed}/steps")  # noqa: S311 - the same lives every time
 
 
