@@ -20,6 +20,7 @@ from benchmarks import (
     first_deployment,
     functions_cold_start,
     gang_recovery,
+    gang_stack,
     kubernetes_client,
     kubernetes_cold_start,
     local_world_time,
@@ -62,6 +63,7 @@ BENCHMARKS = {
     "dashboard": Benchmark("pages of the dashboard, and what open ones read and cost", dashboard_pages.measure),
     "market": Benchmark("a decision of the market policy, beside Uniform Progress", market_choice.measure),
     "gangs": Benchmark("starts and interruptions of several nodes, beside SkyPilot's steps", gang_recovery.measure),
+    "gang-stack": Benchmark("the same on the simulated stack, which takes minutes", gang_stack.measure),
     "peers": Benchmark("the same choice asked of SkyPilot's catalogue (make bench-peers)", peers.measure),
     "kubernetes-client": Benchmark(
         "200 Jobs on a real API server, beside the official client (make bench-kubernetes)", kubernetes_client.measure

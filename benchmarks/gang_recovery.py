@@ -6,46 +6,17 @@ and stops, and the other one goes on until EC2 ends a machine, and loses what it
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from heapq import heapify, heapreplace
 from random import Random
 
 from benchmarks import gang_steps as steps
+from benchmarks.gang_lives import HOUR, MEASURES, NODES, SEED, Life, Machine, draw
 from benchmarks.session import Session
 from benchmarks.tables import Table, percentile
-from relaunch_local.simulation.faults.group_losses import lost_of
 
-NODES = (2, 4, 8, 16)
-SEED = 20261129
 _LIVES_PER_ROUND = 200
-_HOUR = 3600.0
 _CHECKPOINTS_APART = 1800.0
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """How long a machine boots and pulls, in seconds."""
-
-    boot: float
-    pull: float
-
-
-@dataclass(frozen=True, slots=True)
-class Life:
-    """A life of a gang with one interruption in seconds: from the event, from the warning, from its last step.
-
-    `own_start` and `own_again` are neither boot nor pull, saving nor training. `idle` is the time of all machines that
-    is paid without a step, and `lost` what they have done for nothing.
-    """
-
-    start: float
-    sigterm: float
-    again: float
-    own_start: float
-    own_again: float
-    idle: float
-    lost: float
 
 
 Way = Callable[[Sequence[Machine], Sequence[Machine], int, Random], Life]
@@ -66,6 +37,28 @@ def relaunch(first: Sequence[Machine], second: Sequence[Machine], _lost: int, di
     again = asked_again + up_again + steps.PROGRAM - first_sigterm
     paid = nodes * (up + up_again + 2 * steps.PROGRAM + ended - first_sigterm)
     own_again = again - bare_again - steps.SAVING - steps.PROGRAM
+    return Life(asked + up, sigterm, again, asked + up - bare, own_again, paid, 0.0)
+
+
+def keeping(first: Sequence[Machine], second: Sequence[Machine], lost: int, dice: Random) -> Life:
+    """Return a life in which those that live would be kept, and others asked for at the warning: it is not built.
+
+    It takes that EC2 has as many more in the same pool, and that the others of a warned machine are not warned later.
+    """
+    nodes = len(first)
+    asked = dice.uniform(*steps.RELAUNCH_ASKED)
+    up, bare = _by_relaunch(first)
+    first_sigterm = dice.uniform(*steps.RELAUNCH_WARNED)
+    sigterm = first_sigterm + steps.CALL * (nodes - 1)
+    ended = max(first_sigterm + steps.SAVING, sigterm) + dice.uniform(*steps.RELAUNCH_ENDED)
+    asked_again = sigterm + dice.uniform(*steps.RELAUNCH_ASKED)
+    new = second[:lost]
+    booted = asked_again + max(each.boot for each in new)
+    pulled = asked_again + max(steps.USER_DATA * each.boot + each.pull for each in new)
+    runs = max(max(booted, ended) + steps.CALL * nodes, pulled)
+    again = runs + steps.PROGRAM - first_sigterm
+    paid = nodes * (up + steps.PROGRAM + again) + lost * (ended - asked_again)
+    own_again = runs - max(booted, pulled, ended) + asked_again - first_sigterm
     return Life(asked + up, sigterm, again, asked + up - bare, own_again, paid, 0.0)
 
 
@@ -132,17 +125,10 @@ def _in_turns(seconds: Sequence[float], at_a_time: int) -> float:
 
 _WAYS: dict[str, Way] = {
     "Relaunch": relaunch,
+    "Relaunch, if survivors were kept": keeping,
     "SkyPilot": skypilot,
     "SkyPilot, all nodes by SSH at once": partial(skypilot, at_a_time=max(NODES)),
     "the same, SSH after half a boot": partial(skypilot, at_a_time=max(NODES), boot_share=0.5),
-}
-
-_MEASURES: dict[str, Callable[[Life], float]] = {
-    "event to all running": lambda life: life.start,
-    "own of that": lambda life: life.own_start,
-    "warning to last SIGTERM": lambda life: life.sigterm,
-    "last step to first step": lambda life: life.again,
-    "own of those": lambda life: life.own_again,
 }
 
 
@@ -150,14 +136,9 @@ def lives(nodes: int, count: int, seed: int = SEED) -> dict[str, list[Life]]:
     """Return lives of gangs of so many nodes, by way: each has the same machines and losses."""
     found: dict[str, list[Life]] = {way: [] for way in _WAYS}
     for number in range(count):
-        dice = Random(f"{seed}/{nodes}/{number}")  # noqa: S311 - the same lives every time
-        first, second = (
-            [Machine(steps.boot(dice), steps.pull(dice)) for _ in range(nodes)] for _generation in range(2)
-        )
-        lost = lost_of(nodes, dice.random(), dice.random())
+        given = draw(nodes, number, seed)
         for way, live in _WAYS.items():
-            own = Random(f"{seed}/{nodes}/{number}/steps")  # noqa: S311 - as above
-            found[way].append(live(first, second, lost, own))
+            found[way].append(live(given.first, given.second, given.lost, given.dice))
     return found
 
 
@@ -172,22 +153,22 @@ def _times(drawn: dict[int, dict[str, list[Life]]], count: int) -> Table:
     rows: list[tuple[str | int, ...]] = []
     for nodes, by_way in drawn.items():
         for way, lived in by_way.items():
-            values = [[get(life) for life in lived] for get in _MEASURES.values()]
+            values = [[get(life) for life in lived] for get in MEASURES.values()]
             rows.append((nodes, way, *(f"{percentile(each, 50):.0f}, {percentile(each, 95):.0f}" for each in values)))
     notes = (
         f"{count} lives for each number of nodes, p50 and p95 in seconds; the steps, and what they rest on, are in",
         "benchmarks/gang_steps.py. Own is what is neither boot, pull, saving nor training: for SkyPilot also that",
         "pulls begin after the boot, and take turns. Cold starts of functions are not in it, nor what EC2 has then.",
     )
-    return Table("Gangs: started, and started again", ("nodes", "way", *_MEASURES), rows, notes)
+    return Table("Gangs: started, and started again", ("nodes", "way", *MEASURES), rows, notes)
 
 
 def _paid(drawn: dict[int, dict[str, list[Life]]]) -> Table:
     rows = []
     for nodes, by_way in drawn.items():
         for way, lived in by_way.items():
-            idle = [life.idle / _HOUR for life in lived]
-            lost = [life.lost / _HOUR for life in lived]
+            idle = [life.idle / HOUR for life in lived]
+            lost = [life.lost / HOUR for life in lived]
             rows.append((nodes, way, percentile(idle, 50), percentile(idle, 95), percentile(lost, 50)))
     columns = ("nodes", "way", "without a step p50", "p95", "steps lost p50")
     notes = (

@@ -4,10 +4,11 @@ What neither has a part in is drawn alike for both: how long a machine takes unt
 95 % within 180 s, as in local/relaunch_local/simulation/aws/fleet.py), how long it pulls the image (120 s and 180 s, a
 judgement), how long saving takes at a stop, and what the program does before its first step.
 
-Relaunch's steps are measured for one machine by `python -m relaunch_local.simulation.recovery` (docs/simulation.md):
-from the warning to SIGTERM 2.2 s (95 %: 2.7), from the event until its task runs 1.3 s beside boot and pull, in all
-4.1 s. Of each further machine it is one call more, StopTask or RunTask, one after the other; that a call takes 0.1 s is
-a judgement.
+Relaunch's steps, of which gang_recovery.py composes a life, are measured for one machine by
+`python -m relaunch_local.simulation.recovery` (docs/simulation.md): from the warning to SIGTERM 2.2 s (95 %: 2.7), from
+the event until its task runs 1.3 s beside boot and pull, in all 4.1 s. Of each further machine it is one call more,
+StopTask or RunTask, one after the other; that a call takes 0.1 s is a judgement. What the stack really does is measured
+by gang_stack.py, and is more with each machine.
 
 SkyPilot's are those of its managed jobs, version 0.14.1 (the wheel on PyPI), read in its source, on machines of EC2:
 

@@ -68,6 +68,8 @@ class FakeTasks:
         placed: list[str] = []
         for each in request.ranks:
             outcome = self._launch_one(each)
+            if request.followers and isinstance(outcome, LaunchConflict):
+                outcome = TaskPlaced(outcome.task_ids[0])
             if not isinstance(outcome, TaskPlaced):
                 is_over = isinstance(outcome, PlacementFailed | LaunchRefused)
                 return replace(outcome, placed=tuple(placed)) if is_over else outcome  # type: ignore[call-arg]

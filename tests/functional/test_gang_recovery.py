@@ -5,7 +5,9 @@ from random import Random
 import pytest
 
 from benchmarks import gang_steps as steps
-from benchmarks.gang_recovery import Machine, _in_turns, lives, relaunch, skypilot
+from benchmarks.gang_lives import Machine
+from benchmarks.gang_recovery import _in_turns, keeping, lives, relaunch, skypilot
+from benchmarks.gang_stack import live
 
 ALIKE = [Machine(90.0, 120.0)] * 4
 
@@ -62,3 +64,28 @@ def test_both_ways_have_the_same_machines_and_every_time_the_same_lives():
     ]
     # A start is boot and pull, alike for all, beside its own.
     assert all(len(each) == 1 for each in bare)
+
+
+def test_survivors_that_are_kept_wait_for_the_new_machines_alone():
+    slow = [Machine(60.0, 100.0), *[Machine(300.0, 120.0)] * 3]
+
+    kept = keeping(ALIKE, slow, 1, dice())
+    assert kept.again < relaunch(ALIKE, slow, 1, dice()).again - 200.0
+    assert kept.own_again < 4.0
+    # Where all are lost nobody is kept, and the next ones are asked for while the ranks save.
+    saved = relaunch(ALIKE, slow, 4, dice()).again - keeping(ALIKE, slow, 4, dice()).again
+    assert saved == pytest.approx(steps.SAVING, abs=3.0)
+
+
+def test_the_simulated_stack_starts_a_gang_and_starts_it_again_on_the_machines_it_is_given():
+    given = [Machine(90.0, 120.0), Machine(60.0, 100.0)]
+    life = live(given, [Machine(50.0, 200.0), Machine(70.0, 100.0)], 1, dice())
+
+    assert life.start - life.own_start == pytest.approx(147.0, abs=1.0)
+    assert 0.5 < life.own_start < 15.0
+    assert 0.5 < life.sigterm < 10.0
+    assert life.again - life.own_again == pytest.approx(215.0 + steps.SAVING + steps.PROGRAM, abs=1.0)
+    assert 0.5 < life.own_again < 15.0
+    # The warned machine is left to EC2, and paid for until that ends it.
+    least = 2 * (life.start - life.own_start + steps.PROGRAM + life.again)
+    assert least < life.idle < least + steps.WARNING

@@ -7,8 +7,8 @@ import pytest
 
 from fakes.story import MINUTE
 from relaunch.core.machines.decision import MachineDecision
-from relaunch.core.machines.events import FleetAnswered, FleetRefused, Refusal, RefusalKind
-from relaunch.core.machines.machine import Machine, MachineState
+from relaunch.core.machines.events import FleetAnswer, FleetAnswered, FleetAsked, FleetRefused, Refusal, RefusalKind
+from relaunch.core.machines.machine import FleetRequest, Machine, MachineState
 from relaunch.usecases.advance_machine import advance_machine
 from relaunch.usecases.make_ec2_calls import make_ec2_calls
 from stories.test_gangs import NODES, GangStory
@@ -126,6 +126,35 @@ def test_a_machine_of_a_group_is_given_up_with_the_first_if_there_is_no_instance
 
     second = story.load(machine_ids[1])
     assert (second.state, second.refusal) == (MachineState.GONE, story.load(machine_ids[0]).refusal)
+
+
+def test_a_call_that_failed_says_nothing_to_the_group_while_another_function_has_sent_the_request():
+    story, machine_ids = asked_for()
+    request = story.fleet.request
+
+    def fail_beside_another(sent: FleetRequest) -> FleetAnswer:
+        story.fleet.request = request  # type: ignore[method-assign]
+        advance_machine(machine_ids[0], lambda _first: FleetAsked(), story.deps)
+        request(sent)
+        return FleetRefused((Refusal(RefusalKind.CONFIGURATION, "InvalidFleetConfig"),), is_raised=True)
+
+    story.fleet.request = fail_beside_another  # type: ignore[method-assign]
+    story.make_ec2_calls()
+    assert {story.load(each).state for each in machine_ids} == {MachineState.REQUESTED}
+    go_on(story)
+
+    machines = [story.load(each) for each in machine_ids]
+    assert {each.state for each in machines} == {MachineState.STARTING}
+    assert {each.instance_id for each in machines} == set(story.fleet.instances)
+
+
+def test_a_call_that_failed_gives_up_the_group_where_nobody_else_has_sent_the_request():
+    story, machine_ids = asked_for()
+    refused = FleetRefused((Refusal(RefusalKind.CONFIGURATION, "InvalidFleetConfig"),), is_raised=True)
+    story.fleet.request = lambda _sent: refused  # type: ignore[method-assign]
+    story.make_ec2_calls()
+
+    assert {story.load(each).state for each in machine_ids} == {MachineState.GONE}
 
 
 def test_a_machine_of_a_group_is_given_up_when_ec2_has_forgotten_its_instance():

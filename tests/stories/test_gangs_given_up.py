@@ -1,13 +1,16 @@
 """Placements of several tasks that are given up, of which EC2 and ECS have all, a part or none."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
-from fakes.builders import task_id
+import pytest
+
+from fakes.builders import make_container, make_revision, task_id
 from fakes.story import MINUTE
 from relaunch.core.jobs.attempt import PlacementState, StopKind
 from relaunch.core.jobs.state import JobState
-from relaunch.core.launches.launch import LaunchUncertain
+from relaunch.core.launches.launch import LaunchRefused, LaunchUncertain
 from relaunch.usecases.cancel_job import cancel_job
 from stories.test_gangs import NODES, GangStory
 
@@ -88,3 +91,38 @@ def test_ranks_that_are_all_there_though_nobody_was_told_have_trained():
     story.reconcile(after=2 * MINUTE)
 
     assert story.job(job_id).state is JobState.SUCCEEDED
+
+
+INACTIVE = LaunchRefused("InvalidParameterException: TaskDefinition is inactive", is_about_revision=True)
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        pytest.param([None, INACTIVE], id="by-one-function"),
+        pytest.param([None, LaunchUncertain("no answer to RunTask"), None, INACTIVE], id="by-two"),
+    ],
+)
+def test_ranks_placed_before_their_revision_was_deregistered_are_stopped_and_the_job_goes_on(answers):
+    story = GangStory()
+    derived = make_revision(containers=(make_container(stop_timeout_seconds=None),))
+    story.revisions.active[:] = [replace(derived, network_mode="host")]
+    job_id = story.start()
+    for each in story.machines(job_id):
+        story.register(each)
+    story.tasks.outcomes.extend(answers)
+    story.registry.is_active = lambda _arn: False
+    while story.tasks.outcomes:
+        assert story.deliver()
+
+    assert story.job(job_id).state is JobState.STOPPING
+    assert story.stopped == set(story.ranks(job_id)) == {task_id(1)}
+    story.end_rank(task_id(1), 143)
+    story.settle_all()
+    for each in story.machines(job_id):
+        story.register(each)
+    story.settle_all()
+    assert story.job(job_id).state is JobState.LAUNCHING
+    assert len(story.ranks(job_id)) == NODES
+    assert story.job(job_id).totals.failures == 0
+    assert "was deregistered" in story.timeline(job_id)

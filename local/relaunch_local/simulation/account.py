@@ -294,8 +294,8 @@ class SimulatedAccount(CheckedWrites):
     def _deps(self) -> Dependencies:
         clock = FunctionClock(self.runtime)
         client = in_pages(InProcessClient(self.simulator, validate=False), self.scenario.page_size)
-        delayed = DelayedEcs(client, self.clock, self.chance, self._stop_asked, self.invariants.task_made)
-        self.delayed_ecs = delayed
+        tasks = (self._stop_asked, self.invariants.task_made, self.scenario.machines.group_faults)
+        delayed = self.delayed_ecs = DelayedEcs(client, self.clock, self.chance, *tasks)
         delayed.on_unplaced = self.useless.unplaced
         delayed.on_register_refused = self.refusals.register_refused
         delayed.on_refused = self.launch_refused

@@ -77,6 +77,7 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "group-machines-lost": 4,
     "group-machines-warned": 2,
     "group-reclaimed": 2,
+    "group-revision-deregistered": 1,
     "group-refused-with-two-errors": 2,
     "group-seen-in-parts": 30,
     "group-answered-in-part": 20,

@@ -9,6 +9,7 @@ from relaunch.core.jobs.state import JobState
 from relaunch.ports import CapacityProviderOffer
 from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.checks.facts import GIVEN_UP_AFTER
+from relaunch_local.simulation.checks.members import peers_of
 from relaunch_local.simulation.checks.times import CLOCK_SKEW, Times, run_seconds, timestamp
 from relaunch_local.simulation.faults.rare import RareFaults
 from relaunch_local.simulation.faults.useless_machines import UselessMachineFaults
@@ -62,10 +63,11 @@ class DeservedEnds:
                 return "" if is_early_end or starts_nowhere else self._wrong_failure(job)
 
     def _was_cancelled(self, job: Job) -> bool:
-        """Return whether somebody asked for it, or stopped its last task."""
+        """Return whether somebody asked for it, or stopped its last task, or a rank of the last: all end with it."""
         tasks = self._invariants.tasks[job.job_id]
         last = max(tasks, key=lambda arn: str(tasks[arn].get("createdAt", "")), default="")
-        return job.job_id in self._workload.cancelled or last in self._rare_faults.stopped_by_others
+        is_stopped = any(each in self._rare_faults.stopped_by_others for each in peers_of(tasks, last))
+        return job.job_id in self._workload.cancelled or is_stopped
 
     def _left_unwarned(self, job: Job) -> bool:
         """Return whether a training exited 0 on a notice that nobody told of: that looks like success."""

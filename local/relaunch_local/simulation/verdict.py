@@ -257,6 +257,7 @@ class Verdict:
             is_deserted=arn in self._account.trainings.logs[job.job_id].deserted,
             is_late=self._times.was_late(job, self._invariants.recorded_at[arn]),
             is_refused=self._account.failed_tasks.was_refused(arn),
+            has_peers=len(peers_of(self._invariants.tasks[job.job_id], arn)) > 1,
         )
         if stop.stopped_reason.startswith(UNKNOWN_TASK) and not facts.is_lost:
             return "ECS described it"

@@ -153,21 +153,31 @@ def _answer(machine: Machine, answer: FleetAnswer, deps: FleetDependencies) -> M
     """Apply EC2's answer to the machine, and what it means for the others of its group to those before.
 
     As long as the first machine waits for its answer, whoever finds it asks again, or looks for the instances. So its
-    own answer is saved last.
+    own answer is saved last, unless that decides: a call that failed as a whole settles nothing where another function
+    has sent the request meanwhile, as the first machine knows.
     """
-    is_settled = settles(machine, answer)
-    if is_settled:
-        for other in member_ids(machine.machine_id, machine.request.size)[:0:-1]:
-            _tell(other, answer, deps)
+    is_first_to_know = isinstance(answer, FleetRefused) and answer.is_raised
+    if not is_first_to_know and settles(machine, answer):
+        _tell_others(machine, answer, deps)
     event = FleetAnswered(answer_of_member(machine.request, answer))
     answered: Machine | None
     try:
         answered = apply_machine_event(machine, event, deps)
     except StaleWriteError:
         answered = advance_machine(machine.machine_id, lambda _machine: event, deps)
+    is_settled = settles(machine, answer)
+    if is_first_to_know:
+        is_settled = answered is not None and answered.state is MachineState.GONE
+        if is_settled:
+            _tell_others(machine, answer, deps)
     if is_settled and machine.request.size > 1:
         _learn_of_shortage(machine, event.answer, deps)
     return answered
+
+
+def _tell_others(machine: Machine, answer: FleetAnswer, deps: FleetDependencies) -> None:
+    for other in member_ids(machine.machine_id, machine.request.size)[:0:-1]:
+        _tell(other, answer, deps)
 
 
 def _learn_of_shortage(machine: Machine, answer: FleetAnswer, deps: FleetDependencies) -> None:

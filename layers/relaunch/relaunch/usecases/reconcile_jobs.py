@@ -8,7 +8,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.lifecycle.events import HostEnded, HostWarned, ImageArrived, JobEvent, TaskMissing, TimePassed
-from relaunch.core.lifecycle.gangs import has_gang, observe_gang
+from relaunch.core.lifecycle.gangs import decided_by_part, has_gang, observe_gang
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.lifecycle.table import is_news
 from relaunch.core.machines.events import InstanceState
@@ -155,12 +155,15 @@ def _observed(job: Job, seen: _Seen, deps: ReconcileDependencies) -> JobEvent | 
     task_id = _task_id(job)
     if task_id is None or task_id not in seen:
         return None
-    observation = observe_gang(job, seen, deps.clock.now()) if has_gang(job.current_attempt) else seen[task_id]
+    now = deps.clock.now()
+    is_several = has_gang(job.current_attempt)
+    observation = observe_gang(job, seen, now) if is_several else seen[task_id]
     if observation is None:
         # The target has reported the end of a task whose verdict waits.
         if job.current_attempt.held is not None:
             return None
-        return TaskMissing(task_id, deps.targets.named(job.definition.target).identify())
+        others = decided_by_part(job, seen, now) if is_several else None
+        return TaskMissing(task_id, deps.targets.named(job.definition.target).identify(), others)
     event = task_seen(observation, job, deps)
     return event if is_news(job, event) else _host_end(job, deps)
 

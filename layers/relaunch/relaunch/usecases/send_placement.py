@@ -120,6 +120,9 @@ def _answer(
 ) -> LaunchAnswered | PlacementExpired:
     """Return the event of an outcome; a placement whose derived revision was deregistered only expires.
 
+    If that happened between two ranks, those that were placed are stopped: they would wait for the others, and train
+    beside the ranks of the next placement if that met them.
+
     A refusal is final if nothing was launched before it: by a client that sent the request once, in the only function
     that launched the placement. Another function saves the job before it does, so that of the two saves one is stale.
     """
@@ -132,6 +135,8 @@ def _answer(
         may_be_gone = not outcome.may_heal and (is_only_send or outcome.is_about_revision)
         if arn and may_be_gone and parse_revision_arn(arn) is not None and not deps.registry.is_active(arn):
             reason = f"the derived revision {arn} was deregistered"
+            if outcome.placed:
+                return LaunchAnswered(number, placement.number, PlacementFailed((reason,), placed=outcome.placed))
             return PlacementExpired(number, placement.number, reason, keeps_machine=True)
         if not is_only_send:
             # An earlier send may have started a task without a response, whatever this error is: the task is found by

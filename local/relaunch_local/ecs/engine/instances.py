@@ -267,9 +267,8 @@ class Instances:
             listener(instance)
         if instance.host.runs_user_data and IMAGE_TAG in instance.tags:
             instance.pulled_image = instance.tags[IMAGE_TAG]
-            instance.pulled_at = self.region.clock.now() + timedelta(
-                seconds=self.region.timing.pull / self.region.clock.speed
-            )
+            seconds = _chosen(instance.host.pull, self.region.timing.pull)
+            instance.pulled_at = self.region.clock.now() + timedelta(seconds=seconds / self.region.clock.speed)
         if instance.host.joins and instance.host.runs_user_data:
             seconds = _chosen(instance.host.registration, self.region.timing.registration)
             if ".metal" in instance.instance_type:

@@ -109,6 +109,8 @@ class HostPlan:
     registration: float | None = None
     visibility: float | None = None
     shutdown: float | None = None
+    pull: float | None = None
+    """How long its user data pulls the image."""
     runs_user_data: bool = True
     """Whether cloud-init runs the user data; else there is neither an agent nor a watchdog."""
     joins: bool = True

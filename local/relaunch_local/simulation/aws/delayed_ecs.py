@@ -1,6 +1,7 @@
 """ECS with reads that lag behind, answers that are lost, tasks that it hides, and launches that it refuses."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,6 +13,8 @@ from relaunch_local.ecs.api.in_process import client_error_of
 from relaunch_local.ecs.engine.placement import MEMBER_OF_UNSATISFIED
 from relaunch_local.ecs.errors import concurrent_registration, invalid_parameter
 from relaunch_local.simulation.aws.clients import client_error, timed_out
+from relaunch_local.simulation.aws.group_faults import RETIRED
+from relaunch_local.simulation.aws.rank_environment import has_next_rank
 from relaunch_local.simulation.chance import Chance
 
 TASK_STATE_CHANGE = "ECS Task State Change"
@@ -36,6 +39,8 @@ class DelayedEcs:
     """Called with each task that StopTask names."""
     _on_made: Callable[[str, str, str], None]
     """Called with the `startedBy` and task of each RunTask, and the token's first task."""
+    group_faults: Mapping[str, float] = field(default_factory=dict)
+    """How often, by kind: group_faults.RETIRED happens to the launch of a rank before the last."""
     answers_lost_until: datetime | None = None
     lost_share: float = 0.5
     """While answers are lost: the share of RunTask calls whose request is lost too."""
@@ -97,6 +102,7 @@ class DelayedEcs:
         if is_lost and self._chance.stream("lost-calls").random() < self.lost_share:
             raise timed_out("run_task")
         answer = self._place(parameters)
+        self._retire_between_ranks(parameters)
         for failure in answer["failures"]:
             self.on_unplaced(parameters, str(failure.get("reason", "")))
         arns = [task["taskArn"] for task in answer["tasks"]]
@@ -108,6 +114,22 @@ class DelayedEcs:
         away = (failure.get("arn") for failure in answer["failures"] if failure["reason"] == "AGENT")
         self.on_placed(parameters["startedBy"], next(away, None))
         return answer
+
+    def _retire_between_ranks(self, parameters: Mapping[str, Any]) -> None:
+        revision = parameters["taskDefinition"]
+        share = self.group_faults.get(RETIRED, 0.0)
+        is_new = parameters["clientToken"] not in self._made
+        if "--" not in revision or not (share and is_new and has_next_rank(parameters)):
+            return
+
+        def retire() -> None:
+            # It may be already.
+            with suppress(ClientError):
+                self._client.deregister_task_definition(taskDefinition=revision)
+
+        if self._chance.strikes(RETIRED, share, note=parameters["startedBy"]):
+            # By somebody else, which the role of the function that sends the ranks says nothing of.
+            self._clock.call_later(0.0, retire)
 
     def _place(self, parameters: Mapping[str, Any]) -> Any:
         """Call RunTask, which places nothing if a constraint of the task definition holds for no instance.

@@ -1,6 +1,7 @@
 """EC2 as calls about machines of our own see it: refusals, partial and empty answers, faulty hosts, late reads."""
 
 import math
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -141,6 +142,8 @@ class FaultyEc2:
     """Returns the fault that EC2 meets when it reads the parameter of an AMI, empty for none."""
     group_faults: Mapping[str, float] = field(default_factory=dict)
     """How often what happens to the launch of several machines (group_faults.py)."""
+    given_hosts: deque[HostPlan] = field(default_factory=deque)
+    """What the next instances are like; those after them are drawn."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Delegate every other action."""
@@ -290,7 +293,9 @@ class FaultyEc2:
             instance.pop("StateTransitionReason", None)
 
     def plan(self, note: str) -> HostPlan:
-        """Draw what the next instance is like."""
+        """Draw what the next instance is like, unless that is given."""
+        if self.given_hosts:
+            return self.given_hosts.popleft()
         dice = self._chance.stream("hosts")
         seconds = min(dice.lognormvariate(math.log(_MEDIAN_SECONDS), _SPREAD), _LONGEST_SECONDS)
         plan: dict[str, Any] = {

@@ -24,6 +24,8 @@ ANSWERED_IN_PART = "group-answered-in-part"
 """A function dies that has saved what EC2 answered for some machines of a group, and not for the others."""
 NEVER_JOINS = "group-machine-never-joins"
 LACKS_A_GPU = "group-machine-lacks-a-gpu"
+RETIRED = "group-revision-deregistered"
+"""Somebody deregisters the derived revision of a gang before RunTask is sent the next rank."""
 LOST = "group-machines-lost"
 """Some or all machines of a group end in the same second, without a warning."""
 WARNED = "group-machines-warned"
@@ -40,12 +42,13 @@ GROUP_FAULTS: Mapping[str, float] = {
     ANSWERED_IN_PART: 0.05,
     NEVER_JOINS: 0.05,
     LACKS_A_GPU: 0.05,
+    RETIRED: 0.05,
     LOST: 0.5,
     WARNED: 0.5,
     RECLAIMED: 0.5,
 }
-"""How often each of them happens: to a launch, to a machine that learns of one, or of the last three when one is
-looked for."""
+"""How often each of them happens: to a launch, to a machine that learns of one, to a rank that another one follows,
+or of the last three when one is looked for."""
 
 _LATE_SECONDS = (10.0, 60.0)
 

@@ -6,6 +6,7 @@ The names that begin with `PET_` are those that torchrun reads its options from.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address
+from typing import Any
 
 _NAMES = (
     "RELAUNCH_JOB_ID", "RELAUNCH_ATTEMPT", "RELAUNCH_NODES", "RELAUNCH_NODE_RANK", "RELAUNCH_MASTER_ADDR",
@@ -43,6 +44,13 @@ class RankEnvironment:
 def is_of_gang(environment: Mapping[str, str]) -> bool:
     """Return whether a container is one of several that train together."""
     return environment.get("RELAUNCH_NODES", "1") != "1"
+
+
+def has_next_rank(run_task: Mapping[str, Any]) -> bool:
+    """Return whether a RunTask is to launch a rank that another one follows."""
+    containers = run_task.get("overrides", {}).get("containerOverrides", ())
+    given = {pair["name"]: pair["value"] for each in containers for pair in each.get("environment", ())}
+    return int(given.get("RELAUNCH_NODE_RANK", 0)) + 1 < int(given.get("RELAUNCH_NODES", 1))
 
 
 def read_rank(environment: Mapping[str, str]) -> RankEnvironment:

@@ -15,7 +15,7 @@ class StopFacts:
     `is_told`: the application handled a warning of that instance, and knew that the task is on it, or EC2 answered
     before the stop was recorded that its Spot request is interrupted. `is_cancelled` and `is_late` are those of its
     job. `is_deserted`: an essential sidecar ended by itself while the program ran. `is_refused`: its start was, until
-    somebody grants what it needs.
+    somebody grants what it needs. `has_peers`: it is a rank of several.
     """
 
     ending: str
@@ -30,6 +30,7 @@ class StopFacts:
     is_late: bool
     is_deserted: bool = False
     is_refused: bool = False
+    has_peers: bool = False
 
 
 def _is_not_started(facts: StopFacts) -> bool:
@@ -46,6 +47,20 @@ def _is_taken_away(facts: StopFacts) -> bool:
 
 # A rank that ends before the others is a fault of the program, as those do not end without it.
 _FAILED = frozenset({"failed", "peer left", "left early"})
+_FAILED_OTHERWISE = frozenset({"out of memory", "broken"})
+
+
+def _is_user_error(facts: StopFacts) -> bool:
+    """Return whether a program failed, as far as ECS tells.
+
+    Where it tells nothing of the order, a program that answers SIGTERM with an error seems to fail by itself. Where it
+    hides the rank that failed first, for longer than it documents, nothing tells why: its peers failed with 1 for it,
+    while EC2 says that the machines of all run.
+    """
+    is_seen_in_peers = facts.has_peers and facts.is_lost and facts.ending in _FAILED_OTHERWISE
+    return facts.ending in _FAILED or facts.is_deserted or is_seen_in_peers
+
+
 _MAY_BE: Mapping[StopKind, Callable[[StopFacts], bool]] = {
     # A program that exits with 0 by a notice of which the application heard nothing looks as if it had finished.
     StopKind.SUCCESS: lambda facts: facts.ending == "finished" or (facts.ending == "left" and not facts.is_told),
@@ -56,8 +71,7 @@ _MAY_BE: Mapping[StopKind, Callable[[StopFacts], bool]] = {
     StopKind.HOST_LOST: _is_taken_away,
     StopKind.OUT_OF_MEMORY: lambda facts: facts.ending == "out of memory",
     StopKind.IMAGE: lambda facts: facts.is_unpullable,
-    # Where ECS tells nothing of the order, a program that answers SIGTERM with an error seems to fail by itself.
-    StopKind.USER_ERROR: lambda facts: facts.ending in _FAILED or facts.is_deserted,
+    StopKind.USER_ERROR: _is_user_error,
     StopKind.CANCELLED: lambda facts: facts.is_asked or facts.is_cancelled or facts.is_stopped_by_others,
     StopKind.TIME_OUT: lambda facts: facts.is_asked or facts.is_late,
     StopKind.NO_CAPACITY: lambda facts: not facts.has_started or facts.is_asked,

@@ -1,9 +1,11 @@
 """Checks that machines which never run a task are bounded, whatever keeps them from it.
 
 All is reckoned from what the simulated AWS launched, billed, placed and refused, and from what people cancelled: no
-record of the application is believed. An instance that EC2 took back, or that others ended, is nobody's loss here, nor
-is one whose job was over before the instance had registered and could take its task. One that EC2 launched and said
-that it had not cannot be counted by whoever was told so; only a sweep finds it, and another check wants that.
+record of the application is believed. An instance that EC2 took back or said it would, or that others ended, is
+nobody's loss here, nor is one whose job was over before the instance had registered and could take its task. Machines
+that are launched together are used together: where EC2 takes one of them back, those that are ended after that are
+ended for it, and are no loss by a cause of their own. One that EC2 launched and said that it had not cannot be counted
+by whoever was told so; only a sweep finds it, and another check wants that.
 """
 
 import re
@@ -73,7 +75,8 @@ class UselessMachines:
     """The machines of which EC2 said that it launched none, and had."""
     _took_task: dict[str, dict[str, tuple[str, datetime]]] = field(default_factory=lambda: defaultdict(dict))
     """By ARN of the container instance and task: whose it is, and when it was placed there."""
-    _warned: set[str] = field(default_factory=set)
+    _warned: dict[str, datetime] = field(default_factory=dict)
+    """By instance: when EC2 first said that it takes it back, or may, or that AWS retires it."""
     tried: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """By instance: the jobs whose task ECS placed nothing of there, refused to, or was refused its start."""
     _refused: dict[str, str] = field(default_factory=dict)
@@ -96,7 +99,9 @@ class UselessMachines:
             self._took_task[detail["containerInstanceArn"]].setdefault(detail["taskArn"], placed)
             self._note_start(detail, job_id)
         elif kind in ("EC2 Spot Instance Interruption Warning", "EC2 Instance Rebalance Recommendation"):
-            self._warned.add(detail["instance-id"])
+            self._warned.setdefault(detail["instance-id"], self._clock.now())
+        elif kind == "AWS Health Event":
+            self._warned.setdefault(event["resources"][0], self._clock.now())
 
     def _note_start(self, detail: Mapping[str, Any], job_id: str) -> None:
         """Note whether a task runs, or its start was refused for lack of a permission."""
@@ -260,15 +265,22 @@ class UselessMachines:
         return job is not None and len(group) < job.definition.nodes
 
     def _is_useless(self, host: Instance) -> bool:
-        if self._ran(host) or self._is_of_a_part(host) or host.instance_id in self._warned:
-            return False
-        is_taken = host.state_reason in _BY_EC2_OR_OTHERS and self._was_ready(host)
-        is_lost = host.state_reason is StateReason.USER_INITIATED and host.instance_id not in self._asked_to_end
-        if is_taken or is_lost or host.state_reason is StateReason.SPOT_TERMINATION:
+        group = (each for each in self._hosts.values() if _group_of(each) == _group_of(host))
+        ended_at = host.ended_at or self._clock.now()
+        if self._ran(host) or self._is_of_a_part(host) or any(self._taken_at(each) <= ended_at for each in group):
             return False
         job = self._jobs.get(host.tags[JOB_TAG])
         was_over = job is not None and job.ended_at is not None and job.ended_at <= self._ended_at(host)
         return not was_over or host.instance_id in self._refused
+
+    def _taken_at(self, host: Instance) -> datetime:
+        """Return when EC2 took an instance back, or said that it would, or others ended it; never if none did."""
+        if host.instance_id in self._warned:
+            return self._warned[host.instance_id]
+        is_taken = host.state_reason in _BY_EC2_OR_OTHERS and self._was_ready(host)
+        is_lost = host.state_reason is StateReason.USER_INITIATED and host.instance_id not in self._asked_to_end
+        is_taken = is_taken or is_lost or host.state_reason is StateReason.SPOT_TERMINATION
+        return (host.ended_at or self._clock.now()) if is_taken else _NEVER
 
 
 def _told_of(task: Mapping[str, Any]) -> str:

@@ -71,6 +71,23 @@ def test_what_was_taken_away_decides_before_peers_that_failed_sooner_and_what_fo
     assert decided_by.containers["main"].exit_code == 3
 
 
+WARNED = {
+    "stop_code": "UserInitiated",
+    "stopped_reason": "Relaunch: spot interruption warning for i-1, while its job could not be read",
+}
+
+
+@pytest.mark.parametrize("code", [0, 1, 7])
+def test_a_rank_that_was_stopped_for_a_warning_explains_its_peers_before_the_job_knows_of_the_warning(code):
+    """The job could not be read when the warning came, and sees first that ranks end."""
+    job = tell(gang(), rank(0), rank(1, desired_status="STOPPED", **WARNED), ended(2, code))
+    assert job.current_attempt.intent.kind is IntentKind.RANK_ENDED
+
+    late = SOON + timedelta(seconds=9)
+    stopped = together(job, ended(0, 143, late, **BY_RELAUNCH), ended(1, 1, late, **WARNED), ended(2, code))
+    assert judge(job, stopped, late).kind is StopKind.INTERRUPTION
+
+
 def test_a_task_of_several_pods_does_not_stay_where_some_hold_nodes_for_others():
     job = on_cluster(node=None, started_at=None)
     definition = replace(job.definition, purchase=PurchasePolicy.SPOT)

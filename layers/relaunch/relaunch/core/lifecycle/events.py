@@ -273,11 +273,13 @@ class TaskSeen:
 class TaskMissing:
     """The target does not know the task: it stopped more than an hour ago, or is not visible yet.
 
-    `cluster` is what was asked (TaskTarget.identify).
+    `cluster` is what was asked (TaskTarget.identify). `others` are those tasks of several that it knows, as one, if
+    they tell how all of them ended.
     """
 
     task_id: str
     cluster: str = ""
+    others: TaskObservation | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,22 @@ def observe_gang(job: Job, seen: Mapping[str, TaskObservation | None], now: date
     return replace(see_as_one(known, len(task_ids), job.definition.container, now), task_id=task_ids[0])
 
 
+def decided_by_part(job: Job, seen: Mapping[str, TaskObservation | None], now: datetime) -> TaskObservation | None:
+    """Return the ranks that the target knows as one, if they tell how the attempt ended; None if they do not.
+
+    They do if all of them have stopped, and one failed by itself or was taken away: what the others did is not needed.
+    """
+    task_ids = job.current_attempt.placement.task_ids
+    known = {rank: found for rank, task_id in enumerate(task_ids) if (found := seen.get(task_id)) is not None}
+    if not known or any(each.phase is not TaskPhase.STOPPED for each in known.values()):
+        return None
+    container = job.definition.container
+    first = known[_deciding(container, known, now)]
+    if is_finished(container, first) or _is_consequence(first):
+        return None
+    return replace(see_as_one(known, len(task_ids), container, now), task_id=task_ids[0])
+
+
 def see_as_one(
     known: Mapping[int, TaskObservation], count: int, container: str | None, now: datetime
 ) -> TaskObservation:
@@ -133,11 +149,22 @@ def _deciding(container: str | None, ending: Mapping[int, TaskObservation], now:
     def order(rank: int) -> tuple[bool, bool, bool, datetime, int]:
         each = ending[rank]
         causes = each.report.causes
-        is_stopped = ReportedCause.STOP_CALLED in causes and BY_RELAUNCH in each.report.text
-        is_consequence = is_stopped or ReportedCause.PEER_ENDED in causes
-        return is_finished(container, each), is_consequence, not causes & _TAKEN_AWAY, ended_at(each, now), rank
+        return (
+            is_finished(container, each),
+            _is_consequence(each),
+            not causes & _TAKEN_AWAY,
+            ended_at(each, now),
+            rank,
+        )
 
     return min(ending, key=order)
+
+
+def _is_consequence(seen: TaskObservation) -> bool:
+    """Return whether a rank ended for another one; one that Relaunch stops since EC2 warned of its machine does not."""
+    causes = seen.report.causes
+    is_stopped = ReportedCause.STOP_CALLED in causes and BY_RELAUNCH in seen.report.text
+    return (is_stopped and ReportedCause.INTERRUPTED not in causes) or ReportedCause.PEER_ENDED in causes
 
 
 def _waited_in_vain(decides: TaskObservation, known: Iterable[TaskObservation], now: datetime) -> bool:

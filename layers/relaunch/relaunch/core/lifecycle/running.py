@@ -265,7 +265,9 @@ def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimi
     if has_gang(attempt) and job.state is not JobState.STOPPING:
         # The others live.
         return stop_with_intent(job, StopIntent(IntentKind.INTERRUPTION, now, UNKNOWN_TASK), now, event="rank missing")
-    return task_lost(job, since, UNKNOWN_TASK, now)
+    intent = attempt.intent
+    others = event.others if intent is not None and intent.kind is IntentKind.RANK_ENDED else None
+    return task_lost(job, since, UNKNOWN_TASK, now) if others is None else task_stopped(job, others, now)
 
 
 def host_warned(job: Job, event: HostWarned, now: datetime, limits: StackLimits) -> Decision:

@@ -298,8 +298,9 @@ def ended_at(observation: TaskObservation, now: datetime) -> datetime:
 
 def _kind(facts: _Facts, intent: StopIntent | None) -> StopKind:
     skew = CLOCK_SKEW if facts.tells(ReportedCause.STOP_CALLED) else timedelta()
-    if intent is not None and intent.kind is IntentKind.RANK_ENDED and BY_RELAUNCH not in facts.stop_text:
-        # The rank that decides ended before the others were stopped for it.
+    is_for_peers = BY_RELAUNCH in facts.stop_text and not facts.tells(ReportedCause.INTERRUPTED)
+    if intent is not None and intent.kind is IntentKind.RANK_ENDED and not is_for_peers:
+        # The rank that decides ended before the others were stopped for it, or was stopped for a warning.
         intent = None
     if intent is not None and intent.at <= facts.at + skew:
         # It would not start on the machine that the job goes on to either.

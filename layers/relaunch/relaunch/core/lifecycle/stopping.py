@@ -10,7 +10,7 @@ from relaunch.core.jobs.cost import attempt_price
 from relaunch.core.jobs.effects import CountRun, Effect, RememberCapacity, RequestLaunch
 from relaunch.core.jobs.job import FailedStart, Job
 from relaunch.core.jobs.state import JobState, RefusedCall
-from relaunch.core.launches.launch import HostObservation, StopReport, TaskObservation, TaskPhase
+from relaunch.core.launches.launch import HostObservation, ReportedCause, StopReport, TaskObservation, TaskPhase
 from relaunch.core.lifecycle.decision import Decision, end, move, stop_effect, wait_for_launch
 from relaunch.core.lifecycle.machine_waits import needs_next_machine
 from relaunch.core.lifecycle.refusal_waits import wait_until_granted
@@ -198,7 +198,8 @@ def task_lost(job: Job, at: datetime, reason: str, now: datetime) -> Decision:
         job.attempt_key,
         TaskPhase.STOPPED,
         attempt.task_version,
-        report=StopReport(reason),
+        # What a rank ended for that nobody saw end is not known: it is not taken for a failure.
+        report=StopReport(reason, frozenset({ReportedCause.NODE_LOST})),
         # Not before the intent, which then decides.
         stopped_at=max(at, attempt.intent.at),
     )

@@ -60,3 +60,11 @@ def test_a_throttled_rank_is_asked_for_again_with_the_others(ecs, target):
     throttle(ecs, "RunTask")
 
     assert isinstance(target.launch(GANG), LaunchDeferred)
+
+
+def test_ranks_that_were_launched_before_the_settings_changed_are_those_of_the_placement(ecs, target):
+    placed(ecs, 1)
+    ecs.refuse("RunTask", "ConflictException", "The token is in use.", resourceIds=[task_id(9)])
+    placed(ecs, 3)
+
+    assert target.launch(GANG) == TaskPlaced(task_id(1), (task_id(9), task_id(3)))

@@ -296,15 +296,20 @@ def test_a_disconnected_host_leaves_a_ghost_for_twenty_minutes(region: FleetRegi
 
 
 @pytest.mark.parametrize(
-    ("tag", "seconds"),
-    [("trainer@sha256:5e07", 60.0), ("other@sha256:5e07", 120.0), ("", 120.0)],
-    ids=["the same image", "another image", "no image"],
+    ("tag", "pull", "seconds"),
+    [
+        ("trainer@sha256:5e07", None, 60.0),
+        ("trainer@sha256:5e07", 90.0, 30.0),
+        ("other@sha256:5e07", 90.0, 120.0),
+        ("", None, 120.0),
+    ],
+    ids=["the same image", "a host with a pull of its own", "another image", "no image"],
 )
-def test_an_image_that_user_data_pulls_is_there_earlier(tag: str, seconds: float) -> None:
+def test_an_image_that_user_data_pulls_is_there_earlier(tag: str, pull: float | None, seconds: float) -> None:
     region = FleetRegion(timing=Timing(pull=120.0))
     region.register("train", container(image="trainer@sha256:5e07"))
     tags = [{"ResourceType": "instance", "Tags": [{"Key": "relaunch:image", "Value": tag}]}] if tag else []
-    region.ready(TagSpecifications=tags, plan=HostPlan(boot=30.0, registration=60.0))
+    region.ready(TagSpecifications=tags, plan=HostPlan(boot=30.0, registration=60.0, pull=pull))
 
     arn = region.run_one()
     task = region.wait_for(arn, "RUNNING")

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from relaunch.core.machines.settings import JOB_TAG
+from relaunch.core.machines.settings import GROUP_TAG, JOB_TAG
 from relaunch_local.ecs import Clock, Purchase
 from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.simulation.checks.useless_machines import UselessMachines
@@ -24,7 +24,9 @@ class Pool:
         hosts = cast("dict[str, Instance]", self.hosts)
         self.checks = UselessMachines(self.clock, lambda *_: None, {}, hosts, {}, ())
 
-    def launch(self, name: str, *, is_alive: bool = True, zone: str = POOL[2], warned: bool = False) -> None:
+    def launch(
+        self, name: str, *, is_alive: bool = True, zone: str = POOL[2], warned: bool = False, group: str = ""
+    ) -> None:
         self.clock.advance_to(self.clock.now() + MINUTE)
         self.hosts[name] = SimpleNamespace(
             instance_id=name,
@@ -33,11 +35,12 @@ class Pool:
             reservation_id="",
             zone=zone,
             launched_at=self.clock.now(),
-            tags={JOB_TAG: "resnet-1"},
+            tags={JOB_TAG: "resnet-1", **({GROUP_TAG: group} if group else {})},
             arn=f"arn:{name}",
             is_alive=is_alive,
             state_reason=None,
             registered_at=None,
+            ended_at=None if is_alive else self.clock.now() + MINUTE / 2,
         )
         if warned:
             detail = {"instance-id": name}
@@ -86,3 +89,30 @@ def test_a_machine_that_ec2_took_back_says_nothing_of_its_pool(pool: Pool) -> No
     pool.launch("i-2")
 
     assert not pool.checks.is_tried_alone(*POOL)
+
+
+def test_a_machine_that_aws_retires_says_nothing_of_its_pool(pool: Pool) -> None:
+    pool.launch("i-1", is_alive=False)
+    pool.checks.observe({"detail-type": "AWS Health Event", "resources": ["i-1"], "detail": {}})
+    pool.launch("i-2")
+
+    assert not pool.checks.is_tried_alone(*POOL)
+
+
+def test_a_machine_that_had_ended_before_ec2_took_another_one_of_its_group_says_what_it_did(pool: Pool) -> None:
+    pool.launch("i-1", is_alive=False, group="m-1")
+    pool.launch("i-2", is_alive=False, group="m-1", warned=True)
+    pool.launch("i-3")
+
+    assert pool.checks.is_tried_alone(*POOL)
+
+
+@pytest.mark.parametrize("warned", [True, False])
+def test_machines_that_are_ended_for_one_of_their_group_which_ec2_took_back_say_nothing_either(
+    pool: Pool, warned: bool
+) -> None:
+    pool.launch("i-1", is_alive=False, group="m-1", warned=warned)
+    pool.launch("i-2", is_alive=False, group="m-1")
+    pool.launch("i-3")
+
+    assert pool.checks.is_tried_alone(*POOL) is not warned

@@ -15,6 +15,7 @@ from relaunch.adapters.aws.ecs.run_task_limits import check_limits
 from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code, is_throttled
 from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.launches.launch import (
+    LaunchConflict,
     LaunchOutcome,
     LaunchRefused,
     LaunchRequest,
@@ -84,6 +85,9 @@ class EcsTarget:
         placed: list[str] = []
         for each in request.ranks:
             outcome = self._launch_one(each)
+            if request.followers and isinstance(outcome, LaunchConflict):
+                # The client token is the rank's own: its task was launched before the settings changed.
+                outcome = TaskPlaced(outcome.task_ids[0])
             if not isinstance(outcome, TaskPlaced):
                 # What was placed is answered again where the request is repeated: its ranks have tokens of their own.
                 if isinstance(outcome, PlacementFailed | LaunchRefused):

@@ -1,0 +1,68 @@
+"""Ranks of which nobody sees how they end, beside others that are seen."""
+
+from datetime import timedelta
+
+import pytest
+
+from fakes.builders import task_id
+from relaunch.core.jobs.attempt import StopKind
+from relaunch.core.jobs.job import Job
+from relaunch.core.launches.launch import TaskObservation
+from relaunch.core.lifecycle.events import TaskMissing
+from relaunch.core.lifecycle.gangs import decided_by_part
+from relaunch.core.lifecycle.running import MISSING_GRACE
+from unit.core.lifecycle.gang_ranks import BY_RELAUNCH, ended, gang, rank, tell
+from unit.core.lifecycle.steps import SOON, decided
+
+HOST_TERMINATED = {"stop_code": "TerminationNotice", "stopped_reason": "Host EC2 (instance i-2) terminated."}
+
+
+def part(job: Job, *ranks: TaskObservation | None) -> TaskObservation | None:
+    known = dict(zip((task_id(1), task_id(2), task_id(3)), ranks, strict=True))
+    return decided_by_part(job, known, SOON)
+
+
+def miss(job: Job, others: TaskObservation | None) -> Job:
+    """Return the job after the first rank was unknown throughout the grace period."""
+    at = SOON
+    while at <= SOON + MISSING_GRACE:
+        job = decided(job, TaskMissing(task_id(1), others=others), at).job
+        at += timedelta(minutes=1)
+    return job
+
+
+@pytest.mark.parametrize(
+    "ranks",
+    [
+        (None, None, None),
+        (None, ended(1, 7), rank(2)),
+        (None, ended(1, 0), ended(2, 0)),
+        (None, ended(1, 143, **BY_RELAUNCH), ended(2, 143, **BY_RELAUNCH)),
+    ],
+    ids=["nothing is known", "one lives", "they finished", "they were stopped for it"],
+)
+def test_the_others_do_not_tell_how_all_ended_unless_one_failed_by_itself(ranks):
+    assert part(gang(), *ranks) is None
+
+
+@pytest.mark.parametrize(
+    ("others", "kind", "code"),
+    [
+        ((ended(1, 7), ended(2, 143, **BY_RELAUNCH)), StopKind.USER_ERROR, 7),
+        ((ended(1, 1), ended(2, None, **HOST_TERMINATED)), StopKind.HOST_LOST, None),
+        ((ended(1, 0), ended(2, 0)), StopKind.HOST_LOST, None),
+        ((None, None), StopKind.HOST_LOST, None),
+    ],
+    ids=["failed", "lost", "finished", "unknown"],
+)
+def test_a_rank_that_nobody_saw_end_is_no_failure_and_hides_none(others, kind, code):
+    job = tell(gang(), rank(0), ended(1, 7), rank(2))
+
+    found = part(job, None, *others)
+    over = miss(job, found)
+    held = over.current_attempt.held
+    stop = over.current_attempt.stop or (held.stop if held is not None else None)
+
+    assert stop is not None
+    assert (stop.kind, stop.exit_code) == (kind, code)
+    assert found is None or found.task_id == task_id(1)
