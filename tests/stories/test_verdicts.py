@@ -116,7 +116,9 @@ def end_in_order(
         known = {notice: at for notice, at in given.items() if at <= story.now}
         ended_at = known.get(ENDING)
         story.hosts.seen[machine().instance_id] = HostObservation(
-            has_ended=ended_at is not None, ended_at=ended_at, warned_at=known.get(WARNING)
+            has_ended=ended_at is not None,
+            ended_at=ended_at,
+            warnings=frozenset({known[WARNING]} if WARNING in known else ()),
         )
 
     # Late enough for the notices of the next seconds to have been given, or not.
