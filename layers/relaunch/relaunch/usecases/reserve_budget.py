@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from relaunch.core.jobs.budgets import Budget, describe_exceeded, due_reports, scopes_of
-from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.job import Job, claimed_machines
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.events import BudgetDenied, BudgetsRead, MachineClaimed, MoveDeclined, OfferingChosen
 from relaunch.core.lifecycle.leases import is_lease_due, price_of
@@ -67,7 +67,8 @@ def renew_leases(jobs: Sequence[Job], deps: ReconcileDependencies, claiming: Ite
             event = BudgetsRead(_of_job(job, budgets) if job is not None else ())
             if job is not None and is_lease_due(job, event.budgets, deps.clock.now()):
                 due += 1
-                _renew(job_id, event, deps)
+                loaded = map(deps.machines.load_machine, sorted(claimed_machines(job)))
+                _renew(job_id, replace(event, machines=tuple(filter(None, loaded))), deps)
         except BudgetExceededError:
             # Others reserved what was left: the next look sees that.
             budgets = deps.budgets.load_budgets()

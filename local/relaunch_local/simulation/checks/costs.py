@@ -135,9 +135,13 @@ class Costs:
         return self._holders[machine.machine_id] or [(host.launched_at, {host.tags[JOB_TAG]: 1.0})]
 
     def least_spent(self, jobs: Collection[Job]) -> float:
-        """Return what EC2 has billed at least, until now, for the machines of some jobs."""
+        """Return what EC2 has billed at least, until now, for the machines of some jobs whose type has a list price.
+
+        Of another one nobody knows a price while the history of spot prices cannot be read.
+        """
         known = {job.job_id for job in jobs}
-        parts = (part for host in self._hosts.values() for part in self._bounds_of(host, self._clock.now()))
+        listed = (host for host in self._hosts.values() if host.instance_type in self._on_demand_usd_per_hour)
+        parts = (part for host in listed for part in self._bounds_of(host, self._clock.now()))
         return sum(bounds.least for job_id, bounds in parts if job_id in known)
 
     def _check_sums(self, jobs: Mapping[str, Job]) -> None:

@@ -115,12 +115,13 @@ def test_a_lease_lasts_as_long_as_the_least_of_what_is_reserved() -> None:
     budgets = (Budget("stack"), Budget("definition/resnet"))
     job = replace(RUNNING, reserved=Reserved({"stack": 0.4, "definition/resnet": 0.2, "caller/gone": 0.0}, MONTH))
 
-    assert left_of_lease(job, budgets, NOW) == HOUR / 2
-    assert left_of_lease(job, budgets, NOW + HOUR) == -HOUR / 2
-    assert left_of_lease(job, budgets[:1], NOW) == HOUR
-    assert left_of_lease(RUNNING, budgets, NOW) == timedelta(0), "a budget that was set since"
+    scopes = [each.scope for each in budgets]
+    assert left_of_lease(job, scopes, NOW) == HOUR / 2
+    assert left_of_lease(job, scopes, NOW + HOUR) == -HOUR / 2
+    assert left_of_lease(job, scopes[:1], NOW) == HOUR
+    assert left_of_lease(RUNNING, scopes, NOW) == timedelta(0), "a budget that was set since"
     assert left_of_lease(job, (), NOW) == timedelta.max
-    assert left_of_lease(SPENT, budgets, NOW) == timedelta.max, "it costs nothing"
+    assert left_of_lease(SPENT, scopes, NOW) == timedelta.max, "it costs nothing"
 
 
 def test_the_first_budget_without_room_is_found() -> None:

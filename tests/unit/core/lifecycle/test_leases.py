@@ -13,12 +13,13 @@ from relaunch.core.jobs.effects import ReleaseMachine
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, OpenCharge, Reserved, WaitReason
-from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.lifecycle.decision import CLOSE_LOOK, HEARTBEAT, Decision
 from relaunch.core.lifecycle.events import BudgetDenied, BudgetsRead, JobEvent, MachineCharged, OfferingChosen
 from relaunch.core.lifecycle.leases import is_lease_due, price_of
+from relaunch.core.lifecycle.moves import next_look
 from relaunch.core.lifecycle.table import decide
 from relaunch.core.machines.charges import Charge, first_holdings
-from relaunch.core.machines.machine import Resources
+from relaunch.core.machines.machine import Holding, Resources
 from unit.core.lifecycle.table_matrix import EVENTS, SITUATIONS, seen_stopped
 
 HOUR = timedelta(hours=1)
@@ -101,6 +102,29 @@ def test_a_lease_is_renewed_for_an_hour_from_now() -> None:
     assert renewed.job.state is JobState.RUNNING
     assert renewed.budgets == (BudgetChange("stack", MONTH, pytest.approx(0.2), ROOM),)
     assert renewed.job.wake_at == running().wake_at
+
+
+@pytest.mark.parametrize(("minutes", "looks_after"), [(44, HEARTBEAT), (46, CLOSE_LOOK), (70, CLOSE_LOOK)])
+def test_a_lease_that_is_short_is_looked_at_each_minute(minutes: int, looks_after: timedelta) -> None:
+    now = NOW + timedelta(minutes=minutes)
+
+    assert next_look(running(), now) == now + looks_after
+    assert next_look(replace(running(), reserved=Reserved()), now) == now + HEARTBEAT
+
+
+def test_a_lease_is_renewed_by_the_share_of_now() -> None:
+    alone = replace(claim("resnet-1"), since=NOW - HOUR)
+    holdings = (Holding(NOW - HOUR, {"resnet-1": 0.5, "bert-1": 0.5}), Holding(NOW, {"resnet-1": 1.0}))
+    held = machine(claims=(alone,), holdings=holdings, paid_since=NOW - HOUR, usd_per_hour=4.0)
+    waits = replace(SITUATIONS["wm"], job_id="resnet-1", reserved=Reserved({"stack": 2.0}, MONTH))
+    opened = OpenCharge("m-1", NOW - HOUR, 0.0, 0.0, 2.0, 2.0, 2.0)
+    job = replace(waits, charges=replace(waits.charges, open=(opened,)))
+
+    renewed = decided(job, BudgetsRead((STACK,), (held,)), after=HOUR / 2)
+
+    # It has cost 2 USD with the other one and 2 alone, and an hour costs 4.
+    assert renewed.job.reserved.usd == {"stack": pytest.approx(8.0)}
+    assert decided(job, BudgetsRead((STACK,)), after=HOUR / 2).job.reserved.usd == {"stack": pytest.approx(5.0)}
 
 
 def test_without_room_the_task_runs_on_until_it_needs_the_rest_to_save() -> None:

@@ -163,9 +163,9 @@ def settle(job: Job, now: datetime) -> tuple[Reserved, tuple[BudgetChange, ...]]
     return replace(reserved, usd=dict.fromkeys(reserved.usd, cost)), changes
 
 
-def left_of_lease(job: Job, budgets: Iterable[Budget], now: datetime) -> timedelta:
+def left_of_lease(job: Job, scopes: Iterable[str], now: datetime) -> timedelta:
     """Return for how long what a running job has reserved of its budgets lasts: nothing of one that was set later."""
-    held = [job.reserved.usd.get(each.scope, 0.0) for each in budgets]
+    held = [job.reserved.usd.get(each, 0.0) for each in scopes]
     per_hour = usd_per_hour(job)
     if not held or not per_hour:
         return timedelta.max

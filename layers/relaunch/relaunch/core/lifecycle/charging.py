@@ -1,5 +1,6 @@
 """What a job pays for machines of our own: while it has one by the price it had then, and in the end what it cost."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -67,10 +68,7 @@ def _basis(charge: Charge) -> CostBasis:
 def with_open_charges(_before: Job, event: object, decision: Decision, now: datetime) -> Decision:
     """Return the decision, whose job knows what those machines cost until now that it has, and those that it left."""
     job = decision.job
-    charges = job.charges
-    if not decision.is_ignored:
-        for machine in _machines_of(event):
-            charges = _opened(job, charges, machine, now)
+    charges = job.charges if decision.is_ignored else with_machines(job, _machines_of(event), now).charges
     claimed = claimed_machines(job)
     left = tuple(
         each if each.machine_id in claimed or each.until is not None else replace(each, until=now)
@@ -79,6 +77,14 @@ def with_open_charges(_before: Job, event: object, decision: Decision, now: date
     )
     charges = replace(charges, open=left) if left != charges.open else charges
     return decision if charges is job.charges else replace(decision, job=replace(job, charges=charges))
+
+
+def with_machines(job: Job, machines: Iterable[Machine], now: datetime) -> Job:
+    """Return the job, which knows what machines that it has, or had until now, cost until now by its share of each."""
+    charges = job.charges
+    for machine in machines:
+        charges = _opened(job, charges, machine, now)
+    return job if charges is job.charges else replace(job, charges=charges)
 
 
 def with_costs(before: Job, _event: object, decision: Decision, _now: datetime) -> Decision:

@@ -218,9 +218,13 @@ class BudgetDenied:
 
 @dataclass(frozen=True, slots=True)
 class BudgetsRead:
-    """These are the budgets of a running job whose lease is to be renewed."""
+    """These are the budgets of a running job whose lease is to be renewed.
+
+    `machines` are those that it has: its share of one that others have left is larger than when it claimed that.
+    """
 
     budgets: tuple[Budget, ...]
+    machines: tuple[Machine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

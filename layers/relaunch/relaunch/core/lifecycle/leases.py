@@ -28,6 +28,7 @@ from relaunch.core.jobs.budgets import (
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, WaitReason
+from relaunch.core.lifecycle.charging import with_machines
 from relaunch.core.lifecycle.decision import Decision, set_next_check, try_again_at
 from relaunch.core.lifecycle.events import BudgetDenied, BudgetsRead, MachineClaimed, OfferingChosen
 from relaunch.core.lifecycle.refusal_waits import without_slot
@@ -68,18 +69,23 @@ def price_of(machine: Machine, job_id: str) -> float:
 def is_lease_due(job: Job, budgets: tuple[Budget, ...], now: datetime) -> bool:
     """Return whether the lease of a job is to be renewed: it has a machine, and little is left of what it reserved."""
     is_wanted = not (job.state.is_final or job.cancel_requested)
-    return is_wanted and is_paying(job) and left_of_lease(job, budgets, now) < RENEWED_BEFORE
+    return is_wanted and is_paying(job) and _left_of_lease(job, budgets, now) < RENEWED_BEFORE
+
+
+def _left_of_lease(job: Job, budgets: tuple[Budget, ...], now: datetime) -> timedelta:
+    return left_of_lease(job, [each.scope for each in budgets], now)
 
 
 def renew_lease(job: Job, event: BudgetsRead, now: datetime, limits: StackLimits) -> Decision:
     """Reserve another hour; without room for it stop the task in time to save, or give the next machine back."""
+    job = with_machines(job, event.machines, now)
     per_hour = usd_per_hour(job)
     reserved, changes = reserve(job, event.budgets, per_hour, now)
     exceeded = find_exceeded(event.budgets, changes)
     if exceeded is None:
         renewed = set_next_check(replace(job, reserved=reserved), job.wake_at or now, job.pending)
         return replace(renewed, budgets=changes)
-    if job.state is JobState.STOPPING or left_of_lease(job, event.budgets, now) >= STOPPED_BEFORE:
+    if job.state is JobState.STOPPING or _left_of_lease(job, event.budgets, now) >= STOPPED_BEFORE:
         return set_next_check(job, job.wake_at or now, job.pending)
     reason = describe_exceeded(exceeded, per_hour, now)
     if job.state is JobState.WAITING:

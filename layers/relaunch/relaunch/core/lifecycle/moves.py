@@ -15,13 +15,14 @@ from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.attempt import Handover
+from relaunch.core.jobs.budgets import STOPPED_BEFORE, left_of_lease
 from relaunch.core.jobs.cost import attempt_price
 from relaunch.core.jobs.effects import RequestLaunch
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.progress import Progress, SavedCheckpoint
 from relaunch.core.jobs.state import JobState
-from relaunch.core.lifecycle.decision import HEARTBEAT, POLL_INTERVAL, Decision, move, set_next_check
+from relaunch.core.lifecycle.decision import CLOSE_LOOK, HEARTBEAT, POLL_INTERVAL, Decision, move, set_next_check
 from relaunch.core.lifecycle.events import HostWarned, MachineClaimed, MachineLimitReached, MoveDeclined
 from relaunch.core.lifecycle.gangs import has_gang
 from relaunch.core.lifecycle.machine_waits import claim_next_machine, describe_limit
@@ -96,7 +97,9 @@ def stops_by(job: Job) -> datetime | None:
 
 def next_look(job: Job, now: datetime) -> datetime:
     """Return when a running job is to be checked next."""
-    limit = min(now + HEARTBEAT, next_time_limit(job, now))
+    # A lease that was not renewed in time, or has no room, is tried each minute: a function may end before it does.
+    is_short = bool(job.reserved.usd) and left_of_lease(job, job.reserved.usd, now) < STOPPED_BEFORE
+    limit = min(now + (CLOSE_LOOK if is_short else HEARTBEAT), next_time_limit(job, now))
     attempt = job.attempt
     stop_by = attempt.handover.stop_by if attempt is not None and attempt.handover is not None else None
     return limit if stop_by is None else min(limit, stop_by)
