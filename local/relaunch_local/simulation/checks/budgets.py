@@ -5,14 +5,14 @@ Somebody sets small ones before the first job, and raises them after some hours.
 """
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from relaunch.core.jobs.budgets import Budget
 from relaunch.core.jobs.cost import cost_so_far
-from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.job import Job, claimed_machines
 from relaunch.core.jobs.state import WaitReason
 from relaunch.core.machines.machine import Machine, MachineState
 from relaunch.ports import BudgetStore
@@ -131,8 +131,10 @@ class BudgetChecks:
 
         What a machine has cost that a job gives up is still reserved then.
         """
-        if self._limits and before is not None and before.machine_id and not job.machine_id:
-            self._check_reserved()
+        if self._limits and before is not None:
+            self._note_left(job, claimed_machines(before) - claimed_machines(job))
+            if before.machine_id and not job.machine_id:
+                self._check_reserved()
         is_new = before is None or before.waiting is None or before.waiting.reason is not WaitReason.BUDGET
         if not is_new or job.waiting is None or job.waiting.reason is not WaitReason.BUDGET:
             return
@@ -140,6 +142,13 @@ class BudgetChecks:
         self._check("a job waits for a budget that it has", bool(named), f"{job.job_id}: {job.reason}")
         is_early = self.raised_at is not None and self._clock.now() <= self.raised_at + timedelta(minutes=2)
         self._check("a job waits for a budget only until it is raised", is_early, job.job_id)
+
+    def _note_left(self, job: Job, left: Iterable[str]) -> None:
+        """Note which machines nobody needs from now on, though they are told so later."""
+        for machine_id in left:
+            machine = self._machines.get(machine_id)
+            if machine is not None and {each.job_id for each in machine.claims} <= {job.job_id}:
+                self._left_at.setdefault(machine_id, self._clock.now())
 
     def event_taken(self, report: Mapping[str, Any]) -> None:
         """Check an event that EventBridge takes: it names a budget that is set, and how much of it is used."""
