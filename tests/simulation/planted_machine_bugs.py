@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from relaunch.adapters.aws.dynamodb import machine_items
 from relaunch.adapters.aws.ecs import run_task
 from relaunch.adapters.aws.ecs.placement_constraints import instance_type_is
 from relaunch.core.jobs.job import Job
@@ -89,7 +90,7 @@ def _taking_claims_when_warned() -> Iterator[None]:
         return machine.state.is_usable and not machine.is_unusable
 
     unasked = patched(claiming, _was_warned=lambda _machine, _deps: False)
-    with unasked, patched(Machine, accepts=accepts), patched_in((stored, indexes), has_room=has_room):
+    with unasked, patched(Machine, accepts=accepts), patched_in((stored, indexes, machine_items), has_room=has_room):
         yield
 
 
