@@ -144,7 +144,7 @@ class BudgetChecks:
         self._check("a job waits for a budget only until it is raised", is_early, job.job_id)
 
     def _note_left(self, job: Job, left: Iterable[str]) -> None:
-        """Note which machines nobody needs from now on, though they are told so later."""
+        """Note which machines nobody needs from now on, though they learn of it later."""
         for machine_id in left:
             machine = self._machines.get(machine_id)
             if machine is not None and {each.job_id for each in machine.claims} <= {job.job_id}:
