@@ -200,6 +200,7 @@ class SimulatedAccount(CheckedWrites):
             self.scenario.on_demand_usd_per_hour,
             self.facts,
             machines.misled,
+            self.calls.failed_at,
             lambda *days: self.stores.jobs.load_costs(*days),  # noqa: PLW0108 - the stores are made later
         )
         paid = (self.costs, jobs, machines.machines)

@@ -29,6 +29,8 @@ from relaunch_local.ecs.rules.bill import Bill, Life, Part, Prices, Reservation,
 from relaunch_local.simulation.checks.facts import AccountFacts
 from relaunch_local.simulation.checks.members import machine_of
 
+# For so long a function may keep a price, with the skew of its clock, and a request may be put off.
+_PRICES_KEPT = timedelta(minutes=15)
 _HOUR = timedelta(hours=1)
 _LEAST = timedelta(seconds=60)
 _ADDRESS_USD_PER_HOUR = 0.005
@@ -79,6 +81,8 @@ class Costs:
     _facts: AccountFacts
     _misled: Collection[str]
     """Machines of which EC2 said that it launched none, and had."""
+    _failed_at: Mapping[str, Sequence[datetime]]
+    """When the calls of each action failed for good."""
     _load_costs: Callable[[date, date], Sequence[CostEntry]]
     """Returns what is in the sums of costs from one day to another."""
     _holders: dict[str, list[tuple[datetime, Shares]]] = field(default_factory=lambda: defaultdict(list))
@@ -135,14 +139,20 @@ class Costs:
         return self._holders[machine.machine_id] or [(host.launched_at, {host.tags[JOB_TAG]: 1.0})]
 
     def least_spent(self, jobs: Collection[Job]) -> float:
-        """Return what EC2 has billed at least, until now, for the machines of some jobs whose type has a list price.
-
-        Of another one nobody knows a price while the history of spot prices cannot be read.
-        """
+        """Return what EC2 has billed at least, until now, for the machines of some jobs whose price could be read."""
         known = {job.job_id for job in jobs}
-        listed = (host for host in self._hosts.values() if host.instance_type in self._on_demand_usd_per_hour)
-        parts = (part for host in listed for part in self._bounds_of(host, self._clock.now()))
+        hosts = (host for host in self._hosts.values() if self._is_priced(host))
+        parts = (part for host in hosts for part in self._bounds_of(host, self._clock.now()))
         return sum(bounds.least for job_id, bounds in parts if job_id in known)
+
+    def _is_priced(self, host: Instance) -> bool:
+        """Return whether the price of an instance could be read when it was asked for.
+
+        Of a type that is on no price list it is not while the history of spot prices cannot be read.
+        """
+        failed = self._failed_at["ec2:describe_spot_price_history"]
+        is_unread = any(host.launched_at - _PRICES_KEPT < at <= host.launched_at for at in failed)
+        return host.instance_type in self._on_demand_usd_per_hour or not is_unread
 
     def _check_sums(self, jobs: Mapping[str, Job]) -> None:
         """Check that the sums have, by definition, what its jobs cost, and in time what EC2 billed for each day."""
