@@ -17,6 +17,7 @@ from relaunch.core.jobs.state import WaitReason
 from relaunch.core.machines.machine import Machine, MachineState
 from relaunch.ports import BudgetStore
 from relaunch_local.ecs import Clock
+from relaunch_local.simulation.checks.machines import UNNEEDED_GRACE
 from relaunch_local.simulation.checks.costs import Costs
 
 _ONE_IN = 10
@@ -26,6 +27,7 @@ _TOLERANCE_USD = 0.001
 _PERCENTS = (80, 100)
 _LOOKED_EVERY_SECONDS = 300.0
 _LOOKED_BACK = timedelta(hours=2)
+_WARM_AT_MOST = timedelta(minutes=15)
 
 
 @dataclass(slots=True)
@@ -97,7 +99,8 @@ class BudgetChecks:
         if machine.claims:
             if (left_at := self._left_at.pop(machine.machine_id, None)) is not None:
                 before_that = self._left_for.get(machine.machine_id, timedelta(0))
-                self._left_for[machine.machine_id] = before_that + self._clock.now() - left_at
+                left = min(self._clock.now() - left_at, _WARM_AT_MOST + UNNEEDED_GRACE)
+                self._left_for[machine.machine_id] = before_that + left
         else:
             self._left_at.setdefault(machine.machine_id, self._clock.now())
         if before is not None:
@@ -113,7 +116,10 @@ class BudgetChecks:
                 self._check("nothing is bought above a budget", is_room, message)
 
     def _left_by_their_jobs(self) -> float:
-        """Return what machines cost while no job claims them, until they are charged: nobody reserves that."""
+        """Return what machines cost while no job claims them, until they are charged: nobody reserves that.
+
+        It is no more than what they cost while they may be kept that nobody needs (checks.machines).
+        """
         return sum(map(self._cost_while_left, {*self._left_at, *self._left_for}))
 
     def _cost_while_left(self, machine_id: str) -> float:
@@ -123,6 +129,7 @@ class BudgetChecks:
         is_gone = machine.state is MachineState.GONE and machine.state_since is not None
         until = machine.state_since if is_gone and machine.state_since is not None else self._clock.now()
         left = max(until - self._left_at.get(machine_id, until), timedelta(0))
+        left = min(left, _WARM_AT_MOST + UNNEEDED_GRACE)
         hours = (left + self._left_for.get(machine_id, timedelta(0))) / timedelta(hours=1)
         return hours * (machine.usd_per_hour + machine.beside_usd_per_hour)
 

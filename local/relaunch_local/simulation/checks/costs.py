@@ -271,12 +271,14 @@ class Costs:
     def _of_other_hours(self, host: Instance, prices: Prices) -> float:
         """Return what instance-hours of spot may cost more or less that are counted from the launch.
 
-        EC2 counts them from when the instance is running, which nobody says, and the price may change in between.
+        EC2 counts them from when the instance is running, which nobody says, the record from its launch by the clock of
+        a function, and the price may change in between.
         """
         if host.purchase is not Purchase.SPOT or host.booted_at is None:
             return 0.0
-        hours = math.ceil(((host.ended_at or self._clock.now()) - host.launched_at) / _HOUR)
-        begins = ((host.launched_at + number * _HOUR, host.booted_at + number * _HOUR) for number in range(hours))
+        launched_at = host.launched_at - _SKEW
+        hours = math.ceil(((host.ended_at or self._clock.now()) - launched_at) / _HOUR)
+        begins = ((launched_at + number * _HOUR, host.booted_at + number * _HOUR) for number in range(hours))
         return sum(abs(prices.spot_at(launched) - prices.spot_at(booted)) for launched, booted in begins)
 
     @staticmethod
