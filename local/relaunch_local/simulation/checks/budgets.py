@@ -17,8 +17,8 @@ from relaunch.core.jobs.state import WaitReason
 from relaunch.core.machines.machine import Machine, MachineState
 from relaunch.ports import BudgetStore
 from relaunch_local.ecs import Clock
-from relaunch_local.simulation.checks.machines import UNNEEDED_GRACE
 from relaunch_local.simulation.checks.costs import Costs
+from relaunch_local.simulation.checks.machines import UNNEEDED_GRACE
 
 _ONE_IN = 10
 _DRAWN = 6
