@@ -92,7 +92,17 @@ class CheckedWrites:
         has_cap = job.definition.max_price_usd_per_hour is not None
         is_sold = not (has_cap or was_away) and self.on_demand.is_sold_to(job.definition)
         speed = self.on_demand.speed(job.definition)
-        check_market_wait(self.invariants.check, job, recipes, self.objects, now, is_sold=is_sold, speed=speed)
+        check_market_wait(
+            self.invariants.check,
+            before,
+            job,
+            recipes,
+            self.objects,
+            now,
+            is_sold=is_sold,
+            speed=speed,
+            may_be_had=lambda at_least: self.on_demand.may_be_had(job, now, at_least),
+        )
         check_move(self.invariants.check, before, job, recipes, self.objects, now, speed=speed)
         self.choices.job_saved(before, job)
         self.machines.claims.job_saved(before, job)

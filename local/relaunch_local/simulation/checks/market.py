@@ -19,6 +19,7 @@ Check = Callable[[str, bool, str], None]
 
 def check_market_wait(  # noqa: PLR0913 - all that the wait depends on
     check: Check,
+    before: Job | None,
     job: Job,
     recipes: Mapping[str, Recipe],
     objects: ObjectStore,
@@ -26,15 +27,17 @@ def check_market_wait(  # noqa: PLR0913 - all that the wait depends on
     *,
     is_sold: bool,
     speed: float,
+    may_be_had: Callable[[float], bool],
 ) -> None:
-    """Check that a job waits for its market only as long as an on-demand start after that still meets its deadline.
+    """Check that a job begins to wait for its market only as long as an on-demand start then meets its deadline.
 
     `is_sold`: the region sells an on-demand instance, at a price that is known, on which the job may run; `speed` is
-    how fast it is there at best.
+    how fast it is there at best, and `may_be_had` says whether one as fast is to be had now. Where none is, the job
+    may wait while only the time of a start is missing: nothing that is slower keeps the deadline either.
     """
     waiting = job.waiting
     definition = job.definition
-    if waiting is None or waiting.reason is not WaitReason.MARKET:
+    if waiting is None or waiting.reason is not WaitReason.MARKET or (before is not None and before.waiting == waiting):
         return
     has_limit = definition.deadline is not None or definition.patience is not None
     check("only a job with a limit waits for its market", has_limit, job.job_id)
@@ -43,7 +46,9 @@ def check_market_wait(  # noqa: PLR0913 - all that the wait depends on
         return
     saved = objects.newest.get(job.job_id) if definition.checkpoint_uri is not None else None
     left = work_of(recipes[definition.name], saved.step if saved is not None else 0.0) / speed
-    latest = job.accepted_at + definition.deadline - left - START_OVERHEAD
+    latest = job.accepted_at + definition.deadline - left
+    if may_be_had(speed):
+        latest -= START_OVERHEAD
     is_kept = waiting.until <= max(latest, now) + _CLOCK_SKEW and now <= latest + _CLOCK_SKEW
     message = f"{job.job_id} waits until {waiting.until:%H:%M:%S}, and must start by {latest:%H:%M:%S}"
     check("a wait for the market leaves the time for on-demand", is_kept, message)

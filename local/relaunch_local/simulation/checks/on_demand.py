@@ -89,8 +89,8 @@ class OnDemand:
         kept = (each for each in self._offerings() if self._satisfies(each, definition))
         return [self._scenario.speed(definition.name, each.instance_type.name) for each in kept]
 
-    def may_be_had(self, job: Job, now: datetime) -> bool:
-        """Return whether the job would get an on-demand instance, and could know it.
+    def may_be_had(self, job: Job, now: datetime, at_least: float = 0.0) -> bool:
+        """Return whether the job would get an on-demand instance, at least so fast, and could know it.
 
         A pool of machines of our own is there again KNOWN_AFTER its last refusal and the return of its capacity. What
         several offerings share (a quota, a subnet, a permission) and what capacity providers failed to start is avoided
@@ -105,8 +105,13 @@ class OnDemand:
             and not any(failure.until > now for failure in find_failures(each, own))
             and self._has_room(each)
             for each in self._offerings()
-            if self._satisfies(each, job.definition)
+            if self._satisfies(each, job.definition) and self._true_speed(each, job.definition) >= at_least
         )
+
+    def _true_speed(self, offering: Offering, definition: JobDefinition) -> float:
+        if definition.name not in self._scenario.speeds:
+            return 1.0
+        return self._scenario.speed(definition.name, offering.instance_type.name).true
 
     def _offerings(self) -> tuple[Offering, ...]:
         self._known = self._known or tuple(self._list_offerings())
