@@ -59,7 +59,10 @@ BENCHMARKS = {
     "calls": Benchmark("AWS calls by function and situation", aws_calls.measure),
     "decision": Benchmark("warm: from a push to the RunTask request, without network", decision_time.measure),
     "selection": Benchmark("choosing among offerings, and loading the catalogue", selection.measure),
-    "speeds": Benchmark("what a choice by speeds costs over the best one, in a drawn world", speeds.measure),
+    "speeds": Benchmark(
+        "what a choice by speeds costs over the best one, in a drawn world; how far off real trainings are",
+        speeds.measure,
+    ),
     "dashboard": Benchmark("pages of the dashboard, and what open ones read and cost", dashboard_pages.measure),
     "market": Benchmark("a decision of the market policy, beside Uniform Progress", market_choice.measure),
     "gangs": Benchmark("starts and interruptions of several nodes, beside SkyPilot's steps", gang_recovery.measure),

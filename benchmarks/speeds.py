@@ -15,6 +15,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 
+from benchmarks import measured_trainings
 from benchmarks.learned_speeds import LEARNED, RULES, Learning
 from benchmarks.offering_tables import all_offerings
 from benchmarks.selection import in_region
@@ -62,7 +63,8 @@ def measure(session: Session, seed: int = SEED) -> list[Table]:
         "product: what would be chosen if every model had been measured once, each time wrong by some 5 %.",
     )
     columns = ("speeds", "mean %", "median %", "worst %", "best one chosen")
-    return [Table("Cost to finish over that of the best choice", columns, rows, notes), *learning.tables()]
+    cost = Table("Cost to finish over that of the best choice", columns, rows, notes)
+    return [cost, *learning.tables(), measured_trainings.compare(all_offerings()[0].instance_type)]
 
 
 def _one(dice: Random, learning: Learning, seed: int) -> dict[str, float]:

@@ -113,4 +113,4 @@ def test_a_plan_says_on_how_many_jobs_it_rests():
 
     assert plan.selection is not None
     speed = plan.selection.work.speed_of(plan.selection.kept[-1].instance_type)
-    assert (speed.jobs, speed.median) == (1, 0.5)
+    assert (speed.jobs, speed.expected) == (1, 0.5)

@@ -31,6 +31,8 @@ from relaunch_local.simulation.checks.members import machine_of
 
 # For so long a function may keep a price, with the skew of its clock, and a request may be put off.
 _PRICES_KEPT = timedelta(minutes=15)
+# EC2 is asked for so long, once an instance is gone, why it ended.
+_CHARGED_WITHIN = timedelta(minutes=9)
 _HOUR = timedelta(hours=1)
 _LEAST = timedelta(seconds=60)
 _ADDRESS_USD_PER_HOUR = 0.005
@@ -231,11 +233,12 @@ class Costs:
         )
 
     def _free_usage(self, host: Instance, machine: Machine) -> tuple[Part, ...]:
-        """Return the usage that EC2 does not bill, if the application may not know that."""
+        """Return the usage that EC2 does not bill, if the application may not know that when it charges the machine."""
         bill = self._bill_of(host)
         is_free = host.purchase is Purchase.SPOT and not bill.usage and host.booted_at is not None
         ended_at = machine.ended_at or host.ended_at or host.launched_at
-        is_sure = self._facts.first_warning(host.instance_id) is not None
+        told = self._facts.first_warning(host.instance_id)
+        is_sure = told is not None and told[1] <= (machine.state_since or ended_at) + _CHARGED_WITHIN
         if not is_free or host.reservation_id or (is_sure and ended_at - host.launched_at < _HOUR):
             return ()
         until = max(ended_at, host.launched_at + _LEAST)

@@ -109,7 +109,7 @@ def test_rows_that_an_earlier_version_stored_are_shown_without_speeds():
 
 
 def test_a_cost_says_on_how_many_jobs_it_rests():
-    learned = Speed(0.9, 1.1, SpeedBasis.LEARNED, jobs=3, median=1.0, save_seconds=31.0)
+    learned = Speed(0.9, 1.1, SpeedBasis.LEARNED, jobs=3, expected=1.0, save_seconds=31.0)
     work = WorkAhead(timedelta(hours=10), has_checkpoint=True, speed_of=lambda _machine: learned)
     rows = explain_rows(Selection((make_offering(),), (), (), work))
 

@@ -223,7 +223,8 @@ def test_one_that_lives_after_all_is_charged_once_it_is_gone_again():
         pytest.param(gone(3_600, request=fleet_request(SPOT)), TAKEN, 3.6, id="taken-later"),
         pytest.param(gone(600, request=fleet_request(SPOT)), "", 0.6, id="nobody-says-why"),
         pytest.param(gone(600, request=fleet_request(SPOT), left_until=after(660)), "", 0.0, id="left-and-on-time"),
-        pytest.param(gone(600, request=fleet_request(SPOT), left_until=after(700)), "", 0.6, id="left-and-too-early"),
+        pytest.param(gone(600, request=fleet_request(SPOT), left_until=after(700)), "", 0.0, id="left-and-sooner"),
+        pytest.param(gone(600, request=fleet_request(SPOT), left_until=after(781)), "", 0.6, id="before-the-warning"),
         pytest.param(gone(600, request=fleet_request(SPOT), left_until=after(600)), "", 0.6, id="left-and-ended-by-us"),
         pytest.param(
             gone(600, request=fleet_request(SPOT), left_until=after(660)),

@@ -30,6 +30,7 @@ from relaunch.core.machines.events import (
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import (
     AdmitJobs,
+    ChargeJobs,
     DeregisterNode,
     Machine,
     MachineState,
@@ -229,3 +230,22 @@ def test_a_machine_that_ends_already_is_left_to_ec2_unless_it_was_terminated():
 
     assert released.pending == (TerminateInstance(INSTANCE),)
     assert (left.state, left.pending, left.wake_at) == (MachineState.ENDING, (), NOW + timedelta(minutes=3))
+
+
+def test_an_interruption_that_is_heard_of_after_the_end_counts_until_the_machine_is_charged():
+    over = NOW + timedelta(minutes=4)
+    paid = replace(machine(MachineState.READY), holdings=(), paid_since=NOW)
+    gone = decide(paid, seen(InstanceState.TERMINATED), over, LIMITS).machine
+    charged = replace(gone, pending=())
+
+    heard = decide(gone, MachineWarned(NOW), over, LIMITS).machine
+
+    assert ChargeJobs() in gone.pending
+    assert (heard.state, heard.pending, heard.left_until) == (
+        MachineState.GONE,
+        gone.pending,
+        NOW + timedelta(minutes=3),
+    )
+    assert decide(heard, MachineWarned(NOW), over, LIMITS).is_ignored, "it came twice"
+    assert decide(gone, MachineWarned(NOW, is_rebalance=True), over, LIMITS).is_ignored
+    assert decide(charged, MachineWarned(NOW), over, LIMITS).is_ignored

@@ -1,4 +1,3 @@
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
@@ -157,7 +156,7 @@ def test_rows_have_both_ends_of_the_cost_and_what_they_rest_on() -> None:
     fast = 65 / 70
     assert bounded["speed"] == {
         "slow": pytest.approx(slow),
-        "middle": pytest.approx(math.sqrt(slow * fast)),
+        "middle": pytest.approx(0.3717, abs=0.0001),
         "fast": pytest.approx(fast),
         "basis": "peaks",
         "jobs": 0,
@@ -206,9 +205,9 @@ def test_what_jobs_have_shown_goes_before_what_the_definition_says_and_bounds_ar
 def test_of_several_speeds_the_one_counts_that_leaves_the_least_open() -> None:
     found = speeds_of(STEPS, A10G=shown(0.8), T4=shown(0.4, jobs=2))
 
-    assert found["L4"] == Speed(pytest.approx(0.72 * 0.5), pytest.approx(0.88 * 121 / 70), SpeedBasis.PEAKS, 1), (
-        "the T4, whose FP32 is far less, would leave more open"
-    )
+    assert ends(found["L4"]) == peaks(0.72 * 0.5, 0.88 * 121 / 70), "the T4, whose FP32 is far less, leaves more open"
+    assert found["L4"] is not None
+    assert found["L4"].jobs == 1
 
 
 @pytest.mark.parametrize(
@@ -288,7 +287,7 @@ def test_a_try_may_risk_more_the_more_jobs_have_run(jobs: int, *, is_tried: bool
 def test_what_may_outlast_the_run_time_is_taken_where_nothing_else_is_there() -> None:
     t4 = replace(CHEAP_T4, price_usd_per_hour=0.08)
 
-    # 20 hours on an A10G are 22 to 173 on a T4, 61 in the middle, of which 48 are allowed.
+    # 20 hours on an A10G are 22 to 173 on a T4, 54 are expected, of which 48 are allowed.
     assert selected(TWENTY_HOURS, SPOT_A10G, t4, peaks=PEAKS).kept == (SPOT_A10G, t4)
     assert selected(TWENTY_HOURS, SPOT_A10G, t4, peaks=PEAKS).chosen == SPOT_A10G
     assert selected(replace(TWENTY_HOURS, max_runtime=timedelta(days=9)), SPOT_A10G, t4, peaks=PEAKS).kept == (
@@ -298,7 +297,7 @@ def test_what_may_outlast_the_run_time_is_taken_where_nothing_else_is_there() ->
     assert selected(TWENTY_HOURS, t4, peaks=PEAKS).chosen == t4
     half = selected(TWENTY_HOURS, SPOT_A10G, t4, peaks=PEAKS, left=0.5)
     assert half.chosen == t4, "what is left of it ends in time"
-    used_up = selected(TWENTY_HOURS, SPOT_A10G, t4, peaks=PEAKS, left=0.5, ran=timedelta(hours=20))
+    used_up = selected(TWENTY_HOURS, SPOT_A10G, t4, peaks=PEAKS, left=0.5, ran=timedelta(hours=22))
     assert used_up.chosen == SPOT_A10G, "but not in what is left of its run time"
     none_left = selected(TWENTY_HOURS, SPOT_A10G, t4, peaks=PEAKS, left=0.5, ran=timedelta(hours=47))
     assert none_left.chosen == t4, "where nothing ends in time the cost decides"

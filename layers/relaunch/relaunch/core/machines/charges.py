@@ -32,9 +32,9 @@ _NOT_LAUNCHED = (
     *("Client.InternalError", "Client.InvalidSnapshot.NotFound", "Client.VolumeLimitExceeded"),
     *("Server.InsufficientInstanceCapacity", "Server.InternalError"),
 )
-# A machine is left to EC2 for three minutes, and interrupted two minutes after its warning.
+# A machine is left to EC2 for three minutes, and interrupted two minutes after its warning, or sooner.
 _SHORTEST_LEFT = timedelta(seconds=30)
-_LONGEST_LEFT = timedelta(seconds=90)
+_LONGEST_LEFT = timedelta(minutes=3)
 # A machine is one item, which should stay small. So many changes of claims has one that is kept warm for days.
 _KEPT_HOLDINGS = 60
 _HOURS_A_MONTH = 730

@@ -45,7 +45,7 @@ def left_until(machine: Machine, event: MachineWarned) -> datetime | None:
 
 
 def leave_to_ec2(machine: Machine, event: MachineWarned, _now: datetime, _limits: MachineLimits) -> MachineDecision:
-    """Leave a machine to EC2 that was warned for another reason before, or ends already."""
+    """Leave a machine to EC2 that was warned for another reason before, or ends already, or note that it was."""
     until = left_until(machine, event)
     wake_at = until if machine.state is MachineState.ENDING else machine.wake_at
     return set_next_check(replace(machine, left_until=until), wake_at)

@@ -75,6 +75,15 @@ def is_news_of_the_end(machine: Machine, event: MachineWarned) -> bool:
     return until is not None and (machine.left_until is None or until > machine.left_until)
 
 
+def is_news_before_the_charge(machine: Machine, event: MachineWarned) -> bool:
+    """Return whether such an announcement comes late, of a machine that is gone and not charged yet.
+
+    After an hour EC2 does not say any more why an instance ended, which decides what is billed.
+    """
+    is_charged = not any(isinstance(each, ChargeJobs) for each in machine.pending)
+    return not is_charged and is_news_of_the_end(machine, event)
+
+
 def has_room(machine: Machine, event: ClaimAsked) -> bool:
     """Return whether the machine has room for the claim of a job that has none on it."""
     return machine.claim_of(event.claim.job_id) is None and machine.accepts(event.claim.resources)
@@ -119,6 +128,7 @@ TABLE = make_rows(
     ("S", MachineWarned, is_first_warning, living.machine_warned, "E"),
     ("R", MachineWarned, is_first_warning, living.machine_warned, "RE"),
     ("RE", MachineWarned, is_news_of_the_end, ending.leave_to_ec2, ""),
+    ("G", MachineWarned, is_news_before_the_charge, ending.leave_to_ec2, ""),
     ("QSR", ClaimAsked, has_room, living.add_claim, ""),
     ("Q", ClaimReleased, is_last_claim_unasked, requesting.withdraw, "G"),
     ("Q", ClaimReleased, is_claimed, living.release_claim, "Q"),

@@ -10,8 +10,8 @@ Assumptions, each a constant or a field below, to be replaced by measurements:
 - After its last task an instance of a capacity provider is paid for another `IDLE_TAIL`; a machine of our own is
   terminated with it.
 - The time between an interruption and the next start costs nothing.
-- On accelerators that nobody measured the work takes as long as the middle of its speed there says, unless its slow end
-  (core.selection.speeds) costs so much that a try is not worth its risk: `order_cost_of`.
+- On accelerators that nobody measured the work takes as long as the speed says that is expected there, unless its slow
+  end (core.selection.speeds) costs so much that a try is not worth its risk: `order_cost_of`.
 
 The time paid for is `start + segments * (e^(rate * segment) - 1) * (1 / rate + start)` (Daly, "A higher order
 estimate of the optimum checkpoint interval for restart dumps", 2006), where a job without checkpoints is one segment.
@@ -213,7 +213,7 @@ LEAST_RISKED = 2.0
 def order_cost_of(work: WorkAhead | None, offerings: Iterable[Offering]) -> CostOf:
     """Return a function from one of these offerings to the cost that it is ordered by; None where `cost_of` has none.
 
-    That is the one in the middle of the speed: one job tries what is expected to cost less, and those after it know.
+    That is the one at the speed that is expected: one job tries what should cost less, and those after it know.
     Where the slow end costs more than LEAST_RISKED times the least at a slow end it is that one, which has to pay by
     itself. Each job that has shown a speed allows a try to risk what one more job costs, as it is also for those that
     are to come.

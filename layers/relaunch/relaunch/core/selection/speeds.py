@@ -10,13 +10,16 @@ least and the largest of the ratios are the ends of the interval. It is a bound 
 - Loading data, the CPU, the network between GPUs and the memory that a batch fits into are not in them.
 - Several accelerators are taken to be between no gain and as many times faster as they are more.
 
-What checkpoints of jobs have shown (core.selection.rates) goes before all of that, and others are compared with it.
+What checkpoints of jobs have shown (core.selection.rates) goes before all of that, and others are compared with it:
+what several accelerators have shown says what limits a job, and so what is to be expected of others (`_Mixtures`).
 """
 
 import math
-from collections.abc import Callable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from enum import StrEnum
+from itertools import accumulate
 from types import MappingProxyType
 
 from relaunch.core.definitions.accelerator import Accelerators, MeasuredOn
@@ -46,21 +49,22 @@ class SpeedBasis(StrEnum):
 class Speed:
     """How fast a job is, in multiples of its speed where it was measured: between `slow` and `fast`.
 
-    `jobs` is by how many jobs that was learned, or what it is compared with; `median` is theirs, and `save_seconds` the
-    time that a save takes there, None without them.
+    `jobs` is by how many jobs that was learned, or what it is compared with. `expected` is the median of theirs, or
+    what is to be expected beside them (`_Mixtures`), None if nothing is known but the ends. `save_seconds` is the time
+    that a save takes there, None without jobs.
     """
 
     slow: float
     fast: float
     basis: SpeedBasis
     jobs: int = 0
-    median: float | None = None
+    expected: float | None = None
     save_seconds: float | None = None
 
     @property
     def middle(self) -> float:
-        """Return what is to be expected: the median, or else the middle of the interval, as ratios have it."""
-        return math.sqrt(self.slow * self.fast) if self.median is None else self.median
+        """Return what is to be expected: the middle of the interval, as ratios have it, where nothing else says it."""
+        return math.sqrt(self.slow * self.fast) if self.expected is None else self.expected
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,17 +110,113 @@ def speed_of(
 
     Where the duration was `measured`, the speed is 1, unless jobs have shown that it cannot be.
     """
+    mixtures: dict[Accelerators | None, _Mixtures] = {}
 
-    def speed(machine: InstanceType) -> Speed | None:
+    def known_beside(on: Accelerators | None) -> _Mixtures:
         known = dict(learned)
-        if measured is not None:
-            on = _measured_on(measured, required, machine)
+        if on is not None:
             shown = compared_speed(on, learned, peaks)
             if shown is None or shown.slow <= 1 <= shown.fast:
                 known.setdefault(on, Speed(1.0, 1.0, SpeedBasis.MEASURED))
-        return compared_speed(used_accelerators(required, machine), known, peaks)
+        return _Mixtures(known, peaks)
+
+    def speed(machine: InstanceType) -> Speed | None:
+        on = None if measured is None else _measured_on(measured, required, machine)
+        if on not in mixtures:
+            mixtures[on] = known_beside(on)
+        return mixtures[on].speed_on(used_accelerators(required, machine))
 
     return speed
+
+
+_SIXTHS = 6
+"""In how many parts the time is divided: steps of a tenth say no more, as peaks explain no speed that exactly."""
+_SHARES = tuple(
+    (tensor / _SIXTHS, fp32 / _SIXTHS, (_SIXTHS - tensor - fp32) / _SIXTHS)
+    for tensor in range(_SIXTHS + 1)
+    for fp32 in range(_SIXTHS + 1 - tensor)
+)
+_UNEXPLAINED = 0.2
+"""The standard deviation of the logarithm of a speed beside what peaks explain: a fifth more or less."""
+_HOPEFUL = 0.65
+"""Which part of what could be is slower than what is expected. More than half of it: a try that fails costs one job
+more, and who does not try never learns (optimism in the face of uncertainty: Auer, Cesa-Bianchi and Fischer,
+"Finite-time Analysis of the Multiarmed Bandit Problem", 2002)."""
+
+_Amounts = tuple[float, float, float]
+"""Of tensor cores, of FP32 and of memory: the work of a job, or what accelerators do of it in a unit of time."""
+
+
+class _Mixtures:
+    """What limits a job for which part of its time, by the speeds that are known: tensor cores, FP32 or memory.
+
+    Each part takes as much longer on another model as its published peak is lower. All divisions of the time on the
+    accelerators that most jobs have run on are possible at first, in FP16 and in BF16 alike, and count by how well they
+    explain the speeds on the others.
+    """
+
+    def __init__(self, known: Mapping[Accelerators, Speed], peaks: Mapping[str, Peaks]) -> None:
+        self._known = known
+        self._peaks = peaks
+        self._weighed: list[tuple[float, bool, _Amounts]] | None = None
+        """A weight, whether in BF16, and the work where the speed is 1."""
+        self._speeds: dict[Accelerators, Speed | None] = {}
+
+    def speed_on(self, used: Accelerators) -> Speed | None:
+        """Return the speed on accelerators: as it is known, or else bounded by peaks; None if it cannot be compared."""
+        if used not in self._speeds:
+            self._speeds[used] = self._compare(used)
+        return self._speeds[used]
+
+    def _compare(self, used: Accelerators) -> Speed | None:
+        bounded = compared_speed(used, self._known, self._peaks)
+        if bounded is None or used in self._known or used.model not in self._peaks:
+            return bounded
+        if self._weighed is None:
+            self._weighed = list(self._weigh())
+        amounts = {in_bf16: self._amounts(used, in_bf16=in_bf16) for in_bf16 in (False, True)}
+        found = sorted((1 / _time(work, amounts[in_bf16]), weight) for weight, in_bf16, work in self._weighed)
+        slower = list(accumulate(weight for _, weight in found))
+        speed, _ = found[bisect_left(slower, _HOPEFUL * slower[-1])]
+        return replace(bounded, expected=min(max(speed, bounded.slow), bounded.fast))
+
+    def _weigh(self) -> Iterator[tuple[float, bool, _Amounts]]:
+        most = sorted(self._known, key=lambda each: (-self._known[each].jobs, each.key))
+        comparable = [each for each in most if each.model in self._peaks]
+        least = math.inf
+        found = []
+        for in_bf16 in (False, True):
+            shown = [(self._amounts(each, in_bf16=in_bf16), self._known[each].middle) for each in comparable]
+            base = shown[0][0]
+            for shares in _SHARES:
+                work = (shares[0] * base[0], shares[1] * base[1], shares[2] * base[2])
+                errors = [math.log(_time(work, amounts) * speed) for amounts, speed in shown]
+                mean = sum(errors) / len(errors)
+                squares = sum((each - mean) ** 2 for each in errors)
+                least = min(least, squares)
+                scale = math.exp(-mean)
+                found.append((squares, in_bf16, (work[0] * scale, work[1] * scale, work[2] * scale)))
+        for squares, in_bf16, work in found:
+            yield math.exp((least - squares) / (2 * _UNEXPLAINED**2)), in_bf16, work
+
+    def _amounts(self, used: Accelerators, *, in_bf16: bool) -> _Amounts:
+        peaks = self._peaks[used.model]
+        # Several are between no gain and as many times faster.
+        many = used.fraction * math.sqrt(used.count)
+        tensor = peaks.bf16_tflops if in_bf16 else peaks.fp16_tflops
+        return (
+            many * _middle(tensor),
+            many * _middle(peaks.fp32_tflops),
+            many * _middle(peaks.memory_gb_per_second),
+        )
+
+
+def _time(work: _Amounts, amounts: _Amounts) -> float:
+    return work[0] / amounts[0] + work[1] / amounts[1] + work[2] / amounts[2]
+
+
+def _middle(ends: tuple[float, float]) -> float:
+    return math.sqrt(ends[0] * ends[1])
 
 
 def _measured_on(measured: MeasuredOn, required: Requirements, machine: InstanceType) -> Accelerators:
@@ -181,8 +281,8 @@ def best_known(rates: Rates) -> Accelerators:
 
 
 def _as_speed(rate: LearnedRate, slow: float, fast: float) -> Speed:
-    median = rate.middle * math.sqrt(slow * fast)
-    return Speed(rate.slow * slow, rate.fast * fast, SpeedBasis.LEARNED, rate.jobs, median, rate.save_seconds)
+    expected = rate.middle * math.sqrt(slow * fast)
+    return Speed(rate.slow * slow, rate.fast * fast, SpeedBasis.LEARNED, rate.jobs, expected, rate.save_seconds)
 
 
 def _asked(required: Requirements, machine: InstanceType) -> Accelerators:
