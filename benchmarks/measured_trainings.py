@@ -1,4 +1,4 @@
-"""How far what is expected of a model is off what real trainings have shown on it, by what is known of other models.
+"""How far what is expected of a model is off what real trainings have shown on it, once others have been measured.
 
 Throughputs of seven PyTorch trainings on one GPU, in FP16 and in FP32 (which Ampere and newer compute in TF32), as
 Lambda measured and published them: github.com/lambdal/deeplearning-benchmark, pytorch/csv_v1_v2, commit aa5addb6. Peaks

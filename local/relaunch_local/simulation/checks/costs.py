@@ -237,8 +237,8 @@ class Costs:
         bill = self._bill_of(host)
         is_free = host.purchase is Purchase.SPOT and not bill.usage and host.booted_at is not None
         ended_at = machine.ended_at or host.ended_at or host.launched_at
-        told = self._facts.first_warning(host.instance_id)
-        is_sure = told is not None and told[1] <= (machine.state_since or ended_at) + _CHARGED_WITHIN
+        warning = self._facts.first_warning(host.instance_id)
+        is_sure = warning is not None and warning[1] <= (machine.state_since or ended_at) + _CHARGED_WITHIN
         if not is_free or host.reservation_id or (is_sure and ended_at - host.launched_at < _HOUR):
             return ()
         until = max(ended_at, host.launched_at + _LEAST)

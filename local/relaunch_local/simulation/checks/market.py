@@ -32,7 +32,7 @@ def check_market_wait(  # noqa: PLR0913 - all that the wait depends on
     """Check that a job begins to wait for its market only as long as an on-demand start then meets its deadline.
 
     `is_sold`: the region sells an on-demand instance, at a price that is known, on which the job may run; `speed` is
-    how fast it is there at best, and `may_be_had` says whether one as fast is to be had now. Where none is, the job
+    how fast it is there at best, and `may_be_had` says whether one as fast can be launched now. Where none can, the job
     may wait while only the time of a start is missing: nothing that is slower keeps the deadline either.
     """
     waiting = job.waiting
