@@ -179,7 +179,14 @@ class SimulatedAccount(CheckedWrites):
         self.absent_agents = AbsentAgentChecks(*checked, self.objects, self._hosts)
         machines.on_termination = self.free_hour.termination_asked
         useless = self.useless = UselessMachines(
-            self.clock, check, jobs, machines.hosts, machines.bills, machines.terminations, machines.misled
+            self.clock,
+            check,
+            jobs,
+            machines.hosts,
+            machines.bills,
+            machines.terminations,
+            machines.misled,
+            machines.machines,
         )
         lacking = (useless.have_lacked, useless.is_a_pool_avoided, useless.pauses.until)
         self.invariants.wakes.has_used_up = self.useless.has_used_up

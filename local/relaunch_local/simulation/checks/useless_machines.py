@@ -16,9 +16,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from relaunch.core.jobs.job import Job
+from relaunch.core.machines.machine import Machine, MachineState
 from relaunch.core.machines.settings import GROUP_TAG, JOB_TAG, MACHINE_TAG
 from relaunch_local.ecs import Clock, Event
-from relaunch_local.ecs.engine.model import BillLine, Instance, StateReason
+from relaunch_local.ecs.engine.model import BillLine, Instance, InstanceState, StateReason
 from relaunch_local.simulation.checks.family_pauses import FamilyPauses
 from relaunch_local.simulation.checks.reservations import option_of
 
@@ -73,6 +74,8 @@ class UselessMachines:
     """The instances that the application asked EC2 to terminate."""
     _denied: Collection[str] = ()
     """The machines of which EC2 said that it launched none, and had."""
+    _machines: Mapping[str, Machine] = field(default_factory=dict)
+    """The machines as they were saved last."""
     _took_task: dict[str, dict[str, tuple[str, datetime]]] = field(default_factory=lambda: defaultdict(dict))
     """By ARN of the container instance and task: whose it is, and when it was placed there."""
     _warned: dict[str, datetime] = field(default_factory=dict)
@@ -158,7 +161,8 @@ class UselessMachines:
         """Return whether a pool is tried with one machine at a time, and one was launched there that took no task yet.
 
         It is once a machine there took no task, until one does that was launched later. What a function does it read a
-        minute ago.
+        minute ago. One that is requested counts, too, as EC2 may answer with errors for minutes, and one that ends
+        until it has.
         """
         now = self._clock.now()
         pool = [each for each in self._in_order() if _pool_of(each) == (instance_type, purchase, zone)]
@@ -166,7 +170,14 @@ class UselessMachines:
         last = max((each.launched_at for each in pool if each.instance_id in shown), default=now - _DAY)
         later = [each for each in pool if each.instance_id not in shown and each.launched_at > max(last, now - _DAY)]
         is_doubted = any(not each.is_alive and self._is_useless(each) for each in later)
-        return is_doubted and any(each.is_alive and now - each.launched_at < _SHOWS_WITHIN for each in later)
+        started = (each for each in later if each.state is not InstanceState.TERMINATED)
+        is_starting = any(now - each.launched_at < _SHOWS_WITHIN for each in started)
+        return is_doubted and (is_starting or self._is_requested(instance_type, purchase, zone))
+
+    def _is_requested(self, instance_type: str, purchase: str, zone: str) -> bool:
+        requested = (each for each in self._machines.values() if each.state is MachineState.REQUESTED)
+        keys = (override.offering for machine in requested for override in machine.request.overrides)
+        return any((key.instance_type, key.purchase.value, key.zone) == (instance_type, purchase, zone) for key in keys)
 
     def _took_task_at(self, host: Instance) -> datetime:
         return min((at for _, at in self._took_task.get(host.arn, {}).values()), default=_NEVER) if host.arn else _NEVER

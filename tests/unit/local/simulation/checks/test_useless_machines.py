@@ -1,14 +1,18 @@
 """Whether a pool is tried with one machine at a time: by what EC2 launched there, and ECS placed."""
 
+from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from fakes.machines import machine
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.machines.machine import Machine, MachineState
 from relaunch.core.machines.settings import GROUP_TAG, JOB_TAG
 from relaunch_local.ecs import Clock, Purchase
-from relaunch_local.ecs.engine.model import Instance
+from relaunch_local.ecs.engine.model import Instance, InstanceState
 from relaunch_local.simulation.checks.useless_machines import UselessMachines
 
 MINUTE = timedelta(minutes=1)
@@ -22,7 +26,8 @@ class Pool:
         self.clock = Clock()
         self.hosts: dict[str, Any] = {}
         hosts = cast("dict[str, Instance]", self.hosts)
-        self.checks = UselessMachines(self.clock, lambda *_: None, {}, hosts, {}, ())
+        self.machines: dict[str, Machine] = {}
+        self.checks = UselessMachines(self.clock, lambda *_: None, {}, hosts, {}, (), (), self.machines)
 
     def launch(
         self, name: str, *, is_alive: bool = True, zone: str = POOL[2], warned: bool = False, group: str = ""
@@ -38,6 +43,7 @@ class Pool:
             tags={JOB_TAG: "resnet-1", **({GROUP_TAG: group} if group else {})},
             arn=f"arn:{name}",
             is_alive=is_alive,
+            state=InstanceState.RUNNING if is_alive else InstanceState.TERMINATED,
             state_reason=None,
             registered_at=None,
             ended_at=None if is_alive else self.clock.now() + MINUTE / 2,
@@ -74,6 +80,24 @@ def test_a_pool_is_tried_alone_while_a_machine_starts_after_one_that_took_no_tas
 
     pool.place("i-2")
     assert not pool.checks.is_tried_alone(*POOL)
+
+
+@pytest.mark.parametrize(
+    ("state", "is_alone"), [(MachineState.REQUESTED, True), (MachineState.STARTING, False), (MachineState.GONE, False)]
+)
+def test_a_pool_is_tried_alone_while_a_machine_is_requested_there(
+    pool: Pool, state: MachineState, *, is_alone: bool
+) -> None:
+    requested = machine(state)
+    first = requested.request.overrides[0]
+    key = replace(first.offering, instance_type=POOL[0], purchase=PurchaseOption.SPOT, zone=POOL[2])
+    request = replace(requested.request, overrides=(replace(first, offering=key),))
+    pool.machines["m-1"] = replace(requested, request=request)
+    assert not pool.checks.is_tried_alone(*POOL)
+
+    pool.launch("i-1", is_alive=False)
+
+    assert pool.checks.is_tried_alone(*POOL) is is_alone
 
 
 def test_a_machine_that_shows_nothing_within_an_hour_is_not_waited_for(pool: Pool) -> None:
