@@ -8,6 +8,7 @@ from typing import Any
 from relaunch.core.jobs.job import Job
 from relaunch.core.lifecycle import charging, leases
 from relaunch.entrypoints import reconcile
+from relaunch.usecases import advance_job
 from simulation.broken_parts import changed
 from simulation.planted_bugs import PlantedBug
 from simulation.planting import patched
@@ -53,6 +54,14 @@ BUDGET_BUGS = (
         RESERVED,
         81,
         6,
+    ),
+    PlantedBug(
+        "left-machine-unreserved",
+        "a job that leaves a machine reserves what it knew of its cost until it is charged",
+        changed(advance_job, find_left=lambda *_given: None),
+        RESERVED,
+        10,
+        1970,
     ),
     PlantedBug(
         "budget-asked-once",

@@ -14,6 +14,7 @@ from relaunch.core.jobs.budgets import Budget, month_of
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.ports import BudgetExceededError, TransientError
+from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.reserve_budget import renew_leases
 
 HOUR = timedelta(hours=1)
@@ -80,6 +81,20 @@ def test_a_machine_of_our_own_is_bought_only_if_the_budget_has_room(usd: float) 
     assert bool(story.fleet.requests) is is_bought
     assert (waits_for(story, job_id) is WaitReason.BUDGET) is not is_bought
     assert (reserved(story)["stack"] > 0) is is_bought
+
+
+@pytest.mark.parametrize("is_told", [True, False], ids=["EC2 answered", "it did not yet"])
+def test_what_the_machine_of_a_cancelled_job_has_cost_stays_reserved(*, is_told: bool) -> None:
+    story = with_budgets(MachineStory(), stack=10.0)
+    job_id = story.start() if is_told else story.submit_and_deliver(push())
+    story.clock.advance(15 * 60)
+
+    cancel_job(job_id, "cancelled", story.deps)
+
+    assert story.job(job_id).state is JobState.CANCELLED
+    # A quarter of an hour at $0.40, and what its volume and its address cost.
+    assert (0.1 < reserved(story)["stack"] < 0.12) is is_told
+    assert (reserved(story)["stack"] == 0) is not is_told
 
 
 def test_while_it_runs_a_job_renews_what_it_reserved() -> None:

@@ -21,11 +21,12 @@ from relaunch.core.jobs.effects import (
 )
 from relaunch.core.jobs.job import MACHINES_SLOT, STACK_SLOT, Job
 from relaunch.core.jobs.state import JobState
+from relaunch.core.lifecycle.charging import find_left
 from relaunch.core.lifecycle.decision import Decision
-from relaunch.core.lifecycle.events import HostWarned, JobEvent
+from relaunch.core.lifecycle.events import HostWarned, JobEvent, MachineLeft
 from relaunch.core.lifecycle.metrics import decision_metrics, stop_metrics
 from relaunch.core.lifecycle.table import decide
-from relaunch.core.machines.events import ClaimReleased, MachineAbandoned
+from relaunch.core.machines.events import ClaimReleased, MachineAbandoned, MachineEvent
 from relaunch.core.machines.starts import Worth
 from relaunch.core.offerings.capacity_memory import is_counted, placement_scope, queued
 from relaunch.core.offerings.offering import CapacityFailure
@@ -143,7 +144,7 @@ class JobLifecycle(Lifecycle[Job, JobEvent, Decision]):
             return self.follow(self.save(replace(job, outbox=outbox), done, now))
         try:
             wake_at = None if job.state.is_final and not left else job.wake_at
-            return self.deps.jobs.save_job(Decision(replace(done.job, wake_at=wake_at)))
+            return self.deps.jobs.save_job(replace(done, job=replace(done.job, wake_at=wake_at)))
         except StaleWriteError:
             # Another writer has repeated these effects already.
             return job
@@ -155,8 +156,8 @@ class JobLifecycle(Lifecycle[Job, JobEvent, Decision]):
             case StopTask():
                 deps.targets.named(job.definition.target).stop(effect.task_id, effect.reason)
                 deps.metrics.record(*stop_metrics(job, effect, deps.clock.now()))
-            case RequestLaunch():
-                deps.launches.request_launch(job.job_id, effect.delay_seconds)
+            case RequestLaunch() | RequestMachine():
+                _request(job, effect, deps)
             case RememberCapacity():
                 _remember_capacity(job, effect, deps)
             case CountRun(run):
@@ -165,8 +166,8 @@ class JobLifecycle(Lifecycle[Job, JobEvent, Decision]):
                 learn_pool(run.offering, change_by_gang(run), deps)
             case AdmitWaiting():
                 _admit_waiting(job, deps)
-            case RequestMachine() | ReleaseMachine() | AbandonMachine():
-                _handle_machine(job, effect, deps)
+            case ReleaseMachine() | AbandonMachine():
+                return _leave_machine(job, effect, deps)
             case LookForWarning():
                 # Either this finds the stored warning, or who handles the warning finds the link, which is stored.
                 at = deps.jobs.load_warning(effect.instance_id)
@@ -277,16 +278,22 @@ def _load_attempt(job_id: str, deps: JobDependencies) -> Attempt | None:
     return job.attempt if job is not None else None
 
 
-def _handle_machine(job: Job, effect: RequestMachine | ReleaseMachine | AbandonMachine, deps: JobDependencies) -> None:
-    """Do an effect on a machine."""
-    if isinstance(effect, RequestMachine):
-        deps.machine_queue.request_calls(effect.machine_id)
-    elif isinstance(effect, AbandonMachine):
-        abandoned = MachineAbandoned(job.job_id, effect.reason)
-        advance_machine(effect.machine_id, lambda _machine: abandoned, deps)
+def _request(job: Job, effect: RequestLaunch | RequestMachine, deps: JobDependencies) -> None:
+    if isinstance(effect, RequestLaunch):
+        deps.launches.request_launch(job.job_id, effect.delay_seconds)
     else:
-        released = ClaimReleased(job.job_id, effect.reason, is_unusable=effect.is_unusable, is_unused=effect.is_unused)
-        advance_machine(effect.machine_id, lambda _machine: released, deps)
+        deps.machine_queue.request_calls(effect.machine_id)
+
+
+def _leave_machine(job: Job, effect: ReleaseMachine | AbandonMachine, deps: JobDependencies) -> MachineLeft | None:
+    """Give a machine up, or end it; return what it has cost the job, if that is not what the job has reserved."""
+    event: MachineEvent = (
+        MachineAbandoned(job.job_id, effect.reason)
+        if isinstance(effect, AbandonMachine)
+        else ClaimReleased(job.job_id, effect.reason, is_unusable=effect.is_unusable, is_unused=effect.is_unused)
+    )
+    machine = advance_machine(effect.machine_id, lambda _machine: event, deps)
+    return None if machine is None else find_left(job, machine, deps.clock.now())
 
 
 def _admit_waiting(job: Job, deps: JobDependencies) -> None:

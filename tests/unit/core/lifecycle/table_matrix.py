@@ -21,7 +21,7 @@ from fakes.builders import (
     make_selection,
     task_id,
 )
-from fakes.machines import claim, fleet_request
+from fakes.machines import claim, fleet_request, machine
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.jobs.attempt import Handover, IntentKind, PlacementState, Stop, StopIntent, StopKind
 from relaunch.core.jobs.budgets import Budget
@@ -36,7 +36,7 @@ from relaunch.core.lifecycle.table import decide
 from relaunch.core.machines.charges import Charge
 from relaunch.core.machines.decision import MachineTotals
 from relaunch.core.machines.limits import MachineLimits, TaskStop
-from relaunch.core.machines.machine import Consequence
+from relaunch.core.machines.machine import Consequence, MachineState
 from relaunch.core.machines.requesting import request_machine
 from relaunch.core.offerings.offering import OfferingKey
 from relaunch.core.revisions.images import FoundImage
@@ -276,6 +276,7 @@ EVENTS: Mapping[str, events.JobEvent] = {
     "noted": events.ProgressNoted(NotedProgress(120, NOW, 1)),
     "machine-limit": events.MachineLimitReached("machines"),
     "machine-paid": events.MachineCharged(Charge("m-1", 0.25)),
+    "machine-left": events.MachineLeft(machine(MachineState.ENDING)),
     "claimed-too-late": _machine_claimed(),
     "chosen-too-late": events.OfferingChosen(make_offering(), make_selection(), None),
 }
@@ -343,6 +344,7 @@ machine-refused  .  .  .  .  .  .  .  W  .    .  .  .    .  .  .  R  .  R    .  
 another-lost     .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 machine-limit    W  W  .  W  W  W  W  .  W    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 machine-paid     W  W  W  W  W  W  W  W  W    L  L  L    R  R  R  R  R  R    S  S  S  S  S    D  F  C  T
+machine-left     W  W  W  W  W  W  W  W  W    L  L  L    R  R  R  R  R  R    S  S  S  S  S    D  F  C  T
 claimed-too-late T  T  .  T  T  T  T  .  T    .  .  .    .  .  R  .  R  .    .  .  .  S  .    .  .  .  .
 next-ready       .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  S  .  S    .  .  .  .  .    .  .  .  .
 another-ready    .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .

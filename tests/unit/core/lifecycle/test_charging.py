@@ -12,20 +12,23 @@ from relaunch.core.jobs.cost import CostEntry, cost_key, cost_so_far, machine_co
 from relaunch.core.jobs.job import Job, claimed_machines
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import CostBasis, MachineCost, OpenCharge, Reserved
+from relaunch.core.lifecycle.charging import find_left
 from relaunch.core.lifecycle.events import (
+    CancelAsked,
     CheckpointsUnreadable,
     JobEvent,
     LaunchImpossible,
     LaunchNotGranted,
     MachineAwaited,
     MachineCharged,
+    MachineLeft,
     MachineLost,
     OfferingChosen,
     SlotDenied,
 )
 from relaunch.core.lifecycle.table import decide
 from relaunch.core.machines.charges import Charge, DayCost, first_holdings
-from relaunch.core.machines.machine import Machine, MachineState
+from relaunch.core.machines.machine import Holding, Machine, MachineState
 from unit.core.lifecycle.table_matrix import EVENTS, SITUATIONS
 
 HOUR = timedelta(hours=1)
@@ -249,3 +252,58 @@ def test_a_machine_that_never_became_ready_costs_until_it_is_charged():
     first = after(waits, MachineCharged(Charge("m-1", 1.75)))
     gone = replace(ended, state=MachineState.GONE)
     assert after(first, MachineLost("m-1", None, "it is gone", (gone,))).charges.open == ()
+
+
+def reserving(job: Job) -> Job:
+    return replace(job, reserved=Reserved({"stack": 4.0}, "2026-03"))
+
+
+def cancelled(job: Job) -> Job:
+    """Return the job, cancelled a quarter of an hour later."""
+    return after(job, CancelAsked("cancelled"), HOUR / 4)
+
+
+def test_what_a_machine_has_cost_of_whose_launch_a_cancelled_job_had_not_heard_stays_reserved_until_it_is_charged():
+    waits = reserving(SITUATIONS["wm"])
+    job = cancelled(waits)
+    left = find_left(job, its_machine(waits), NOW + HOUR / 4)
+    assert (job.state.is_final, cost_so_far(job, NOW)[0], left) == (True, 0.0, MachineLeft(its_machine(waits)))
+
+    noted = after(job, left, HOUR / 4)
+
+    assert cost_so_far(noted, NOW + 9 * HOUR)[0] == pytest.approx(1.875)
+    assert noted.reserved.usd == {"stack": pytest.approx(1.875)}
+    charged = after(noted, MachineCharged(Charge("m-1", 2.0)), HOUR)
+    assert (cost_so_far(charged, NOW + HOUR)[0], charged.reserved.usd) == (2.0, {"stack": 2.0})
+    assert find_left(charged, its_machine(waits), NOW + HOUR) is None
+    late = after(charged, left, HOUR)
+    assert (late.charges, late.reserved) == (charged.charges, charged.reserved), "it comes after the charge"
+
+
+def test_a_share_that_grew_when_others_left_is_reserved_once_the_job_leaves_too():
+    waits = reserving(SITUATIONS["wm"])
+    halves = (Holding(NOW - HOUR, {waits.job_id: 0.5, "other": 0.5}), Holding(NOW, {waits.job_id: 1.0}))
+    shared = its_machine(waits, holdings=halves[:1])
+    alone = its_machine(waits, holdings=halves)
+    there = after(waits, OfferingChosen(make_offering(), None, None, machine=shared))
+    job = after(running(there), EVENTS["seen-exit-0"], HOUR)
+    known = job.charges.open_of("m-1")
+
+    left = find_left(job, alone, NOW + HOUR)
+    noted = after(job, left, HOUR)
+
+    # Half of $1.5 for two hours, and the other half too in the second one.
+    assert (cost_so_far(job, NOW + HOUR)[0], cost_so_far(noted, NOW + 9 * HOUR)[0]) == (1.5, pytest.approx(2.25))
+    assert noted.reserved.usd == {"stack": pytest.approx(2.25)}
+    now_known = noted.charges.open_of("m-1")
+    assert (now_known.until, now_known.usage_usd_per_hour) == (known.until, known.usage_usd_per_hour)
+    assert find_left(noted, alone, NOW + HOUR) is None, "it knows"
+
+
+def test_nothing_is_noted_of_a_machine_that_nobody_reserves_or_pays():
+    waits = reserving(SITUATIONS["wm"])
+
+    assert find_left(SITUATIONS["wm"], its_machine(waits), NOW) is None
+    assert find_left(waits, its_machine(waits, paid_since=None), NOW) is None
+    others = (Holding(NOW - HOUR, {"other": 1.0}),)
+    assert find_left(waits, its_machine(waits, holdings=others), NOW) is None

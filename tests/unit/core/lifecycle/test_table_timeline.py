@@ -143,6 +143,8 @@ claimed-too-late | wr ws             | 300  | out of time: the deadline of 36h a
 claimed-too-late | so rh rd | -133140 | next machine claimed: EC2 is asked for g5.xlarge
 machine-paid    | w0 wr wi ws wc wb wk wm wl fz fx pl ru ro rh rn rd rm si sn sc so sp | 0 |
 machine-paid    | ok ng ca to       | -    |
+machine-left    | w0 wr wi ws wc wb wk wm wl fz fx pl ru ro rh rn rd rm si sn sc so sp | 0 |
+machine-left    | ok ng ca to       | -    |
 next-ready      | rn                | 180  | next machine ready: end of the Capacity Block
 next-ready      | rm                | 180  | next machine ready: leaving on-demand for spot pays
 noted           | ru ro rh rn rd rm | 0    |

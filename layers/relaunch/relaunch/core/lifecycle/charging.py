@@ -16,12 +16,17 @@ from relaunch.core.lifecycle.events import (
     LaunchNotGranted,
     MachineAwaited,
     MachineCharged,
+    MachineLeft,
     MachineLost,
     OfferingChosen,
     SlotDenied,
 )
 from relaunch.core.machines.charges import Charge, DayCost, charges_of, rate_of
 from relaunch.core.machines.machine import Machine, MachineState
+
+# A cent a minute is the least that is worth a write of its own; clocks of functions differ by seconds.
+_LEAST_USD = 0.01
+_LEAST_SHARE = 0.02
 
 
 def add_charge(job: Job, event: MachineCharged, _now: datetime, _limits: StackLimits) -> Decision:
@@ -42,6 +47,30 @@ def add_charge(job: Job, event: MachineCharged, _now: datetime, _limits: StackLi
     days = event.days if earlier is None else _besides(event.days, charge, earlier)
     costs = (CostEntry(cost_key(job, event.offering), days),) if days else ()
     return Decision(replace(job, charges=charges), costs=costs)
+
+
+def leave_machine(job: Job, _event: MachineLeft, _now: datetime, _limits: StackLimits) -> Decision:
+    """Correct what a machine has cost that the job left: `with_open_charges` notes it, `with_leases` reserves it."""
+    return Decision(job)
+
+
+def find_left(job: Job, machine: Machine, now: datetime) -> MachineLeft | None:
+    """Return that a machine which the job left has cost it something else than it knows; None if nobody reserves it.
+
+    It knows nothing of one whose launch nobody had reported to it, and of a share that grew as others left the machine
+    only since its lease was renewed. The charge is exact, and comes once the machine is gone.
+    """
+    charges = job.charges
+    if not job.reserved.usd or rate_of(machine, job.job_id) is None or charges.has_charged(machine.machine_id):
+        return None
+    usd = _cost_by(machine, job.job_id, now).usd
+    known = charges.open_of(machine.machine_id)
+    known_usd = 0.0 if known is None else known.usd + known.hours(now) * known.usd_per_hour
+    return MachineLeft(machine) if abs(usd - known_usd) > max(_LEAST_USD, _LEAST_SHARE * usd) else None
+
+
+def _cost_by(machine: Machine, job_id: str, now: datetime) -> Charge:
+    return charges_of(machine, (), now).get(job_id, Charge(machine.machine_id, 0.0))
 
 
 def _besides(days: tuple[DayCost, ...], charge: Charge, earlier: Charge) -> tuple[DayCost, ...]:
@@ -102,6 +131,8 @@ def _machines_of(event: object) -> tuple[Machine, ...]:
     """Return the machines that an event shows, which the job has, or had until then."""
     if isinstance(event, OfferingChosen):
         return (event.machine, *event.followers) if event.machine is not None else ()
+    if isinstance(event, MachineLeft):
+        return (event.machine,)
     given_up = LaunchNotGranted | LaunchImpossible | CheckpointsUnreadable | SlotDenied
     return event.machines if isinstance(event, MachineAwaited | MachineLost | given_up) else ()
 
@@ -112,7 +143,11 @@ def _opened(job: Job, charges: Charges, machine: Machine, now: datetime) -> Char
     is_over = machine.state is MachineState.GONE and charges.has_charged(machine.machine_id)
     if rate is None or is_over:
         return charges
-    so_far = charges_of(machine, (), now).get(job.job_id, Charge(machine.machine_id, 0.0))
+    so_far = _cost_by(machine, job.job_id, now)
+    before = charges.open_of(machine.machine_id)
+    if before is not None and before.until is not None and machine.machine_id not in claimed_machines(job):
+        opened = replace(before, at=now, usd=so_far.usd, on_demand_usd=so_far.on_demand_usd)
+        return replace(charges, open=tuple(opened if each is before else each for each in charges.open))
     opened = OpenCharge(
         machine.machine_id,
         now,

@@ -197,6 +197,13 @@ class MachineCharged:
 
 
 @dataclass(frozen=True, slots=True)
+class MachineLeft:
+    """The job has left a machine, which has cost it something else by then than it knew."""
+
+    machine: Machine
+
+
+@dataclass(frozen=True, slots=True)
 class SlotDenied:
     """A limit on running jobs is reached; `slot` is the definition's name, or STACK_SLOT.
 
@@ -356,6 +363,7 @@ JobEvent = (
     | MoveDeclined
     | MachineLimitReached
     | MachineCharged
+    | MachineLeft
     | SlotDenied
     | BudgetDenied
     | BudgetsRead

@@ -43,6 +43,7 @@ from relaunch.core.lifecycle.events import (
     MachineAwaited,
     MachineCharged,
     MachineClaimed,
+    MachineLeft,
     MachineLimitReached,
     MachineLost,
     MoveDeclined,
@@ -304,6 +305,7 @@ TABLE = make_rows(
     ("R", TimePassed, always, running.wake_running, "RSWft"),
     ("S", TimePassed, always, unconfirmed_stops.wake_stopping, "SWdfct"),
     ("WLRSdfct", MachineCharged, always, charging.add_charge, ""),
+    ("WLRSdfct", MachineLeft, always, charging.leave_machine, ""),
     ("WLRSdfct", TaskSeen, orphans.is_orphaned, orphans.stop_orphaned_task, ""),
     ("WLRSdfct", LaunchAnswered, orphans.places_orphan, orphans.stop_placed_orphan, ""),
 )
