@@ -1,5 +1,6 @@
 """Jobs are launched as long as their budgets have room, wait then, and save and wait when one is used up."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -12,7 +13,11 @@ from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.jobs.attempt import IntentKind
 from relaunch.core.jobs.budgets import Budget, month_of
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.state import JobState, WaitReason
+from relaunch.core.jobs.state import JobState, Reserved, WaitReason
+from relaunch.core.lifecycle.charging import with_machines
+from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.machines.decision import MachineDecision
+from relaunch.core.machines.machine import Holding
 from relaunch.ports import BudgetExceededError, TransientError
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.reserve_budget import renew_leases
@@ -106,6 +111,25 @@ def test_while_it_runs_a_job_renews_what_it_reserved() -> None:
     assert look(story, job_id) == 1
     assert reserved(story)["stack"] == pytest.approx(0.4 * 100 / 60, abs=0.001)
     assert look(story, job_id) == 0
+
+
+def test_a_share_that_grew_when_others_left_the_machine_is_renewed_by_what_it_costs_then() -> None:
+    story = with_budgets(MachineStory(), stack=10.0)
+    job_id = story.train()
+    a_tenth = Holding(story.now, {job_id: 0.1, "other": 0.9})
+    shared = replace(story.machine(job_id), holdings=(a_tenth,), paid_since=story.now)
+    per_hour = shared.usd_per_hour + shared.beside_usd_per_hour
+    story.deps.machines.save_machine(MachineDecision(shared))
+    job = with_machines(story.job(job_id), (shared,), story.now)
+    story.jobs.save_job(Decision(replace(job, reserved=Reserved({"stack": per_hour / 10}, month_of(story.now)))))
+    story.clock.advance(30 * 60)
+    assert look(story, job_id) == 0, "half an hour is left"
+
+    alone = replace(story.machine(job_id), holdings=(a_tenth, Holding(story.now, {job_id: 1.0})))
+    story.deps.machines.save_machine(MachineDecision(alone))
+
+    assert look(story, job_id) == 1, "three minutes are left"
+    assert story.job(job_id).reserved.usd == {"stack": pytest.approx(per_hour * (0.1 / 2 + 1), abs=1e-4)}
 
 
 def test_a_budget_that_is_used_up_lets_the_task_save_and_the_job_wait() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from relaunch.core.jobs.budgets import Budget, describe_exceeded, due_reports, scopes_of
 from relaunch.core.jobs.job import Job, claimed_machines
 from relaunch.core.jobs.state import JobState
+from relaunch.core.lifecycle.charging import with_machines
 from relaunch.core.lifecycle.events import BudgetDenied, BudgetsRead, MachineClaimed, MoveDeclined, OfferingChosen
 from relaunch.core.lifecycle.leases import is_lease_due, price_of
 from relaunch.core.lifecycle.moves import may_move
@@ -64,11 +65,14 @@ def renew_leases(jobs: Sequence[Job], deps: ReconcileDependencies, claiming: Ite
     for job_id in dict.fromkeys((*known, *claiming)) if budgets else ():
         try:
             job = known.get(job_id) or deps.jobs.load_job(job_id)
-            event = BudgetsRead(_of_job(job, budgets) if job is not None else ())
-            if job is not None and is_lease_due(job, event.budgets, deps.clock.now()):
+            if job is None:
+                continue
+            # Its share of a machine grows when others leave that, of which it hears nothing.
+            machines = filter(None, map(deps.machines.load_machine, sorted(claimed_machines(job))))
+            event = BudgetsRead(_of_job(job, budgets), tuple(machines))
+            if _is_due(job, event, deps):
                 due += 1
-                loaded = map(deps.machines.load_machine, sorted(claimed_machines(job)))
-                _renew(job_id, replace(event, machines=tuple(filter(None, loaded))), deps)
+                _renew(job_id, event, deps)
         except BudgetExceededError:
             # Others reserved what was left: the next look sees that.
             budgets = deps.budgets.load_budgets()
@@ -78,7 +82,12 @@ def renew_leases(jobs: Sequence[Job], deps: ReconcileDependencies, claiming: Ite
 
 
 def _renew(job_id: str, event: BudgetsRead, deps: ReconcileDependencies) -> None:
-    advance_job(job_id, lambda job: event if is_lease_due(job, event.budgets, deps.clock.now()) else None, deps)
+    advance_job(job_id, lambda job: event if _is_due(job, event, deps) else None, deps)
+
+
+def _is_due(job: Job, event: BudgetsRead, deps: ReconcileDependencies) -> bool:
+    now = deps.clock.now()
+    return is_lease_due(with_machines(job, event.machines, now), event.budgets, now)
 
 
 def _report(budget: Budget, deps: LaunchDependencies | ReconcileDependencies, *, is_exceeded: bool = False) -> bool:
