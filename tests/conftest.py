@@ -36,7 +36,7 @@ KEPT = "RELAUNCH_REFERENCE_DATA"
 # Opening it takes eight seconds of a processor, and more until its functions are warm.
 _IN_ONE_WORLD = ("tests/real/test_stories.py", "tests/real/test_local_world.py")
 # What `--durations` may list.
-_WORTH_TELLING_SECONDS = 0.5
+_WORTH_REPORTING_SECONDS = 0.5
 # Each takes minutes, and its tests share nothing that takes long.
 _SHARED_OUT = ("tests/simulation/test_planted_bugs.py",)
 _LONG = [
@@ -148,23 +148,23 @@ class _FilesOfOneWorld(LoadFileScheduling):
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let a worker of xdist tell of each test how it ended, and of its set-up and removal what is worth reading."""
+    """Let a worker of xdist report how each test ended, and of its set-up and removal what is worth reading."""
     for plugin in config.pluginmanager.get_plugins():
         if type(plugin).__name__ == "WorkerInteractor":
             plugin.sendevent = functools.partial(_send, plugin.sendevent)
 
 
-def _send(send: Callable[..., None], name: str, **told: Any) -> None:
+def _send(send: Callable[..., None], name: str, **content: Any) -> None:
     # Six messages a test keep a processor busy for half a minute of the suite, and pytest reads nothing of these:
     # that a test begins or is over, and that what went on before and after it passed at once.
-    if name in ("logstart", "logfinish") or (name == "testreport" and _is_plain(told["data"])):
+    if name in ("logstart", "logfinish") or (name == "testreport" and _is_plain(content["data"])):
         return
-    send(name, **told)
+    send(name, **content)
 
 
 def _is_plain(report: dict[str, Any]) -> bool:
     is_around_test = report["when"] != "call"
-    return is_around_test and report["outcome"] == "passed" and report["duration"] < _WORTH_TELLING_SECONDS
+    return is_around_test and report["outcome"] == "passed" and report["duration"] < _WORTH_REPORTING_SECONDS
 
 
 @pytest.hookimpl(optionalhook=True)
