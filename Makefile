@@ -84,9 +84,9 @@ dist: environment build ## What a release consists of: the command, the built ap
 		gzip --no-name > dist/relaunch-application-$(RUNTIME)-$(ARCHITECTURE).tar.gz
 	@cp .aws-sam/build/DependenciesLayer/sbom.cdx.json dist/relaunch-application-$(RUNTIME)-$(ARCHITECTURE).cdx.json
 
-validate: environment-sam ## Check the templates with SAM and cfn-lint
-	@$(SAM) validate --lint --template template.yaml
-	@.venv-sam/bin/cfn-lint infrastructure/*.yaml examples/edge/template.yaml
+# `sam validate --lint` asks the same cfn-lint, of one template, which a process of its own makes ready for.
+validate: environment-sam ## Check the templates with cfn-lint, as `sam validate --lint` does
+	@.venv-sam/bin/cfn-lint template.yaml infrastructure/*.yaml examples/edge/template.yaml
 
 # Not among the gates of .ci/run: its environment is as large as all others together.
 checkov: environment-checkov ## Look for what is insecure in the templates; .checkov.yaml says what is left out, and why
