@@ -120,11 +120,11 @@ WORKERS = $(shell expr $(PROCESSORS) + 2)
 SIDE_BY_SIDE := --dist loadfile --no-loadscope-reorder
 
 # Side by side, for mypy uses one processor and waits for nothing.
-check: environment ## The lint and the unit tests (two minutes on two processors)
+check: environment ## The lint and the unit tests but those that take seconds each (two minutes on two processors)
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint unit
 
 unit: environment
-	@$(ENVIRONMENT)/pytest -q -n $(PROCESSORS) $(SIDE_BY_SIDE) tests/unit tests/architecture
+	@$(ENVIRONMENT)/pytest -q -n $(PROCESSORS) $(SIDE_BY_SIDE) -m "not slow" tests/unit tests/architecture
 
 # core/ decides: its own tests take every branch of it, and a branch that none can take is deleted.
 # Only they are measured: it would double the time of the rest. None of them waits, and each worker collects all of them.

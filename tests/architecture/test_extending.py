@@ -14,6 +14,8 @@ import pytest
 
 from fakes.repository import REPOSITORY
 
+pytestmark = pytest.mark.slow
+
 CORE = Path("layers/relaunch/relaunch/core")
 SOURCES = ("layers/relaunch/relaunch", "cli/relaunch_cli")
 # In a file of the core: the beginning of a line, and what is put before it.

@@ -16,6 +16,8 @@ from fakes.broken_accounts import BROKEN, is_named, look, names, whole_account
 from fakes.cli_session import flat, invoke
 from relaunch_cli.account_checks.network import ENDPOINTS
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module", autouse=True)
 def _aws() -> Iterator[None]:
