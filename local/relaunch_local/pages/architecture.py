@@ -128,10 +128,20 @@ def _reachable(package: str, imports: Mapping[str, set[str]]) -> set[str]:
 
 
 def _imported(path: Path) -> Iterator[str]:
-    for statement in ast.walk(_parsed(path)):
+    for statement in _statements(_parsed(path)):
         if isinstance(statement, ast.ImportFrom) and statement.module:
             yield statement.module
             yield from (f"{statement.module}.{alias.name}" for alias in statement.names if alias.name.islower())
+
+
+def _statements(module: ast.Module) -> Iterator[ast.AST]:
+    """Yield every statement, also those within others; no expression has one, and most of a module is expressions."""
+    pending: list[ast.AST] = [module]
+    while pending:
+        node = pending.pop()
+        yield node
+        for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+            pending += getattr(node, block, ())
 
 
 @cache
