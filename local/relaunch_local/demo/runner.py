@@ -42,7 +42,7 @@ from relaunch_local.stack.local_world import LocalWorld, LocalWorldSettings, loc
 from relaunch_local.stack.training_cluster import Training
 
 # Held early and between two checkpoints: without a warning, steps are lost.
-TRAINING = Training(steps=120, step_delay_seconds=0.025, checkpoint_every=20, stop_delay_seconds=1.0, hold_at_step=35)
+TRAINING = Training(steps=120, step_delay_seconds=0.015, checkpoint_every=20, stop_delay_seconds=1.0, hold_at_step=35)
 POD_TRAINING = replace(TRAINING, stop_delay_seconds=0.2)
 EXAMPLES = REPOSITORY / "examples"
 DEFINITIONS = {

@@ -1,7 +1,7 @@
 """The two stories: a push whose machine is interrupted with a warning, and an upload whose machine is terminated.
 
 A job whose program ended succeeds once EC2 would have said that it was taking the machine away. That takes ten seconds,
-in which the second story goes on.
+in which the second story goes on; its upload comes when the first job resumes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -84,6 +84,10 @@ def run_push_story(session: Session, training: Training) -> Trained:
     saved = interruption.wait_for_save(session, job_id)
     show_news(session)
     screen.heading("It resumes on another machine")
+    # What resumes is past the step at which trainings are held from now on.
+    session.local.hold_trainings()
+    send_upload(session)
+    screen.note("this begins another job meanwhile, which is shown afterwards")
     steps.wait_for_relaunch(session, job_id, host)
     show_news(session)
     return watch_second_attempt(session, job_id, training, "push", expected_step=saved)
@@ -130,9 +134,7 @@ def send_upload(session: Session) -> None:
 def run_upload_story(session: Session, training: Training) -> Trained:
     """Run the story of the upload: its machine is terminated, and it is relaunched from the newest checkpoint."""
     screen = session.screen
-    session.local.hold_trainings()
     screen.heading(UPLOAD_HEADING)
-    send_upload(session)
     job_id = steps.wait_for_acceptance(session, "upload")
     machine = steps.wait_for_machine(session, job_id, 1)
     steps.wait_for_launch(session, job_id, 1)
