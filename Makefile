@@ -84,9 +84,9 @@ dist: environment build ## What a release consists of: the command, the built ap
 		gzip --no-name > dist/relaunch-application-$(RUNTIME)-$(ARCHITECTURE).tar.gz
 	@cp .aws-sam/build/DependenciesLayer/sbom.cdx.json dist/relaunch-application-$(RUNTIME)-$(ARCHITECTURE).cdx.json
 
-validate: environment-sam ## Check the templates with SAM and cfn-lint
-	@$(SAM) validate --lint --template template.yaml
-	@.venv-sam/bin/cfn-lint infrastructure/*.yaml examples/edge/template.yaml
+# `sam validate --lint` asks the same cfn-lint, of one template, which a process of its own makes ready for.
+validate: environment-sam ## Check the templates with cfn-lint, as `sam validate --lint` does
+	@.venv-sam/bin/cfn-lint template.yaml infrastructure/*.yaml examples/edge/template.yaml
 
 # Not among the gates of .ci/run: its environment is as large as all others together.
 checkov: environment-checkov ## Look for what is insecure in the templates; .checkov.yaml says what is left out, and why
@@ -120,11 +120,11 @@ WORKERS = $(shell expr $(PROCESSORS) + 2)
 SIDE_BY_SIDE := --dist loadfile --no-loadscope-reorder
 
 # Side by side, for mypy uses one processor and waits for nothing.
-check: environment ## The lint and the unit tests (two minutes on two processors)
+check: environment ## The lint and the unit tests but those that take seconds each (two minutes on two processors)
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint unit
 
 unit: environment
-	@$(ENVIRONMENT)/pytest -q -n $(PROCESSORS) $(SIDE_BY_SIDE) tests/unit tests/architecture
+	@$(ENVIRONMENT)/pytest -q -n $(PROCESSORS) $(SIDE_BY_SIDE) -m "not slow" tests/unit tests/architecture
 
 # core/ decides: its own tests take every branch of it, and a branch that none can take is deleted.
 # Only they are measured: it would double the time of the rest. None of them waits, and each worker collects all of them.

@@ -5,6 +5,7 @@ import gc
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,8 @@ PERSONAL = (
 KEPT = "RELAUNCH_REFERENCE_DATA"
 # Opening it takes eight seconds of a processor, and more until its functions are warm.
 _IN_ONE_WORLD = ("tests/real/test_stories.py", "tests/real/test_local_world.py")
+# What `--durations` may list.
+_WORTH_REPORTING_SECONDS = 0.5
 # Each takes minutes, and its tests share nothing that takes long.
 _SHARED_OUT = ("tests/simulation/test_planted_bugs.py",)
 _LONG = [
@@ -111,14 +114,57 @@ def _place(file: Path) -> int:
     return next((place for place, long in enumerate(_LONG) if file.is_relative_to(long)), len(_LONG))
 
 
+class _Collection(list[str]):
+    """The tests of a worker, which know their places: to look for each of 14,000 takes seconds."""
+
+    def __init__(self, tests: list[str]) -> None:
+        super().__init__(tests)
+        self._places = {test: place for place, test in enumerate(tests)}
+
+    def index(self, test: str, *_: Any) -> int:
+        return self._places[test]
+
+
 class _FilesOfOneWorld(LoadFileScheduling):
     """Gives each file to one worker, and the files that share the local world to the same one; shares long ones out."""
+
+    def add_node_collection(self, node: Any, collection: Any) -> None:
+        super().add_node_collection(node, collection)
+        if node in self.registered_collections:
+            self.registered_collections[node] = _Collection(self.registered_collections[node])
+
+    def _assign_work_unit(self, node: Any) -> None:
+        # What a worker has to do is counted after each test, in all files that it was ever given.
+        self.assigned_work[node] = {
+            file: left for file, left in self.assigned_work[node].items() if not all(left.values())
+        }
+        super()._assign_work_unit(node)
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
         if file in _SHARED_OUT:
             return nodeid
         return _IN_ONE_WORLD[0] if file in _IN_ONE_WORLD else file
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let a worker of xdist report how each test ended, and of its set-up and removal what is worth reading."""
+    for plugin in config.pluginmanager.get_plugins():
+        if type(plugin).__name__ == "WorkerInteractor":
+            plugin.sendevent = functools.partial(_send, plugin.sendevent)
+
+
+def _send(send: Callable[..., None], name: str, **content: Any) -> None:
+    # Six messages a test keep a processor busy for half a minute of the suite, and pytest reads nothing of these:
+    # that a test begins or is over, and that what went on before and after it passed at once.
+    if name in ("logstart", "logfinish") or (name == "testreport" and _is_plain(content["data"])):
+        return
+    send(name, **content)
+
+
+def _is_plain(report: dict[str, Any]) -> bool:
+    is_around_test = report["when"] != "call"
+    return is_around_test and report["outcome"] == "passed" and report["duration"] < _WORTH_REPORTING_SECONDS
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -33,7 +33,10 @@ def readings(source: str) -> list[str]:
     imported = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     # A generator of their own, which has a seed, some tests call `random` too.
     looked_for = CLOCKS | RANDOM if "random" in imported else CLOCKS
+    attributes = {each.partition(".")[2] for each in looked_for}
     calls = [node.func for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
+    # To write all of them out takes longer than to parse them.
+    calls = [call for call in calls if call.attr in attributes]
     named = [(call.lineno, ".".join(ast.unparse(call).split(".")[-2:])) for call in calls]
     return [f"{line}: {name}" for line, name in named if name in looked_for]
 

@@ -20,6 +20,7 @@ from botocore.validate import ParamValidator
 from fakes.account_session import shared_session
 from fakes.aws import REGION, create_jobs_table
 from fakes.cli_session import STACK_OUTPUTS, create_stack
+from fakes.moto_state import MotoState
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
 from relaunch.core.definitions.definition import ImageTrigger, JobDefinition, S3Trigger
 from relaunch.core.definitions.ownership import Owner
@@ -78,14 +79,22 @@ class AccountBed:
     def __init__(self) -> None:
         self.session: Any = shared_session()
         self.session.bed = self
-        self.is_changed = False
-        """Whether a call has changed what moto has."""
-        self.restore()
+        self._is_changed = False
+        self._set_answers()
         self._build()
-        self.is_changed = False
+        self._is_changed = False
+        self._made = {name: self.__dict__[name] for name in self.__dict__.keys() - {"session"}}
+        self._moto = MotoState()
 
     def restore(self) -> None:
-        """Set every attribute to that of a whole account; what calls have changed in moto stays so."""
+        """Make it whole again: every attribute, and moto where a call has changed that."""
+        if self._is_changed:
+            self._moto.restore()
+        self.__dict__.update(self._made)
+        self.outputs = dict(self.outputs)
+        self._set_answers()
+
+    def _set_answers(self) -> None:
         self.denied: set[str] = set()
         self.denies_all = False
         self.throttled: set[str] = set()
@@ -117,7 +126,7 @@ class AccountBed:
         service = model.service_model.service_id.hyphenize()
         call = f"{service}:{model.name}"
         self.calls.append(call)
-        self.is_changed = self.is_changed or not model.name.startswith(READING)
+        self._is_changed = self._is_changed or not model.name.startswith(READING)
         if call in self.failures:
             raise self.failures[call]
         if call in self.throttled:

@@ -41,7 +41,7 @@ def test_few_trials_are_made_for_one_fault_of_many() -> None:
 
 
 def test_a_seed_without_violations_is_not_shrunk() -> None:
-    assert shrink(5, Options()) is None
+    assert shrink(24, Options()) is None
 
 
 def test_a_planted_bug_is_reproduced_with_few_faults(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +49,7 @@ def test_a_planted_bug_is_reproduced_with_few_faults(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(choose_placement, "_resume_uri", lambda *_given: (None, None))
     name = "an attempt resumes from the newest complete checkpoint"
     # The first one does, until the simulation draws other numbers.
-    whole = next(result for seed in (5, *range(20)) if breaks(name, result := run_seed(seed)))
+    whole = next(result for seed in (52, *range(20)) if breaks(name, result := run_seed(seed)))
 
     shrunk = shrink(whole.seed, Options(trace=True))
 

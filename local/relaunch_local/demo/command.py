@@ -5,7 +5,7 @@ import json
 import logging
 import sys
 from collections.abc import Sequence
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 from pathlib import Path
 
 from relaunch_cli.terminal import harmless
@@ -18,6 +18,7 @@ from relaunch_local.demo.recording import Printed, RecordingConsole
 from relaunch_local.demo.runner import FAILURE_LOG, POD_TRAINING, STORIES, TRAINING, run_demo
 from relaunch_local.demo.screen import Screen
 from relaunch_local.demo.session import UnmetExpectationError
+from relaunch_local.demo.story import PUSH_END_HEADING, UPLOAD_HEADING
 from relaunch_local.stack.build import NotBuiltError
 from relaunch_local.stack.deployment import DeploymentError
 from relaunch_local.stack.emulator import EmulatorError
@@ -29,6 +30,9 @@ MOST_NODES = 8
 """Each is two processes with PyTorch, and the stack's limit lets twice as many machines live at once."""
 PICTURE_COLUMNS = 100
 AFTER_PICTURE = "The timeline of"
+SPEED = 80.0
+SPEED_OF_GANGS = 40.0
+"""Their machines wait for each other, and more processes start at once."""
 PICTURE_DESCRIPTION = (
     "A recorded run of the demo: the application is deployed on this machine, a signed push starts a job, the "
     "selection and the requests to EC2 and ECS are shown; then a spot warning comes, the training saves its work, and "
@@ -41,7 +45,9 @@ def run(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m relaunch_local.demo", description="The whole story on one machine")
     parser.add_argument("--json", action="store_true", dest="as_json", help="print only a summary as JSON")
     parser.add_argument(
-        "--speed", type=speed, default=40.0, help="how much faster than on AWS machines come and go (40)"
+        "--speed",
+        type=speed,
+        help=f"how much faster than on AWS machines come and go ({SPEED:g}, and {SPEED_OF_GANGS:g} with --nodes)",
     )
     parser.add_argument("--picture", type=Path, help="draw the first story as an animated SVG into this file")
     parser.add_argument(
@@ -60,7 +66,8 @@ def run(arguments: Sequence[str]) -> int:
             return print_error(str(error), NOT_OPENED)
     # Errors of the local world's threads are visible in demo.json; the terminal belongs to the demo.
     logging.basicConfig(level=logging.CRITICAL)
-    outcome = Outcome(options.speed, training_of(options.target, options.nodes), options.target, options.nodes)
+    usual = SPEED_OF_GANGS if options.nodes > 1 else SPEED
+    outcome = Outcome(options.speed or usual, training_of(options.target, options.nodes), options.target, options.nodes)
     recording = RecordingConsole(PICTURE_COLUMNS) if options.picture else None
     code = run_and_report(outcome, Screen(recording or TerminalConsole(quiet=options.as_json)))
     if recording and code == 0:
@@ -78,9 +85,15 @@ def training_of(target: str, nodes: int) -> Training:
 
 
 def draw_first_story(printed: Sequence[Printed]) -> str:
-    """Return the picture of what was printed before the timeline of the first story."""
-    shown = list(takewhile(lambda each: not any(AFTER_PICTURE in line.plain for line in each.lines), printed))
-    return draw(pace(shown), PICTURE_COLUMNS, "make demo", PICTURE_DESCRIPTION)
+    """Return the picture of what was printed before the timeline of the first story, without the second one."""
+    before = list(takewhile(lambda each: not _has(each, AFTER_PICTURE), printed))
+    first = list(takewhile(lambda each: not _has(each, UPLOAD_HEADING), before))
+    end = dropwhile(lambda each: not _has(each, PUSH_END_HEADING), before[len(first) :])
+    return draw(pace([*first, *end]), PICTURE_COLUMNS, "make demo", PICTURE_DESCRIPTION)
+
+
+def _has(printed: Printed, text: str) -> bool:
+    return any(text in line.plain for line in printed.lines)
 
 
 def speed(text: str) -> float:

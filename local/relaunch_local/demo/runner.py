@@ -3,7 +3,7 @@
 import os
 import re
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +34,7 @@ from relaunch_local.demo.outside import Outside, running_outside
 from relaunch_local.demo.recorder import Recorder
 from relaunch_local.demo.screen import Screen
 from relaunch_local.demo.session import Session, UnmetExpectationError
-from relaunch_local.demo.story import run_push_story, run_upload_story
+from relaunch_local.demo.story import run_both_stories
 from relaunch_local.internet.notice_endpoint import ENDPOINT
 from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.deployment import STACK
@@ -42,7 +42,7 @@ from relaunch_local.stack.local_world import LocalWorld, LocalWorldSettings, loc
 from relaunch_local.stack.training_cluster import Training
 
 # Held early and between two checkpoints: without a warning, steps are lost.
-TRAINING = Training(steps=120, step_delay_seconds=0.05, checkpoint_every=20, stop_delay_seconds=2.0, hold_at_step=35)
+TRAINING = Training(steps=120, step_delay_seconds=0.015, checkpoint_every=20, stop_delay_seconds=1.0, hold_at_step=35)
 POD_TRAINING = replace(TRAINING, stop_delay_seconds=0.2)
 EXAMPLES = REPOSITORY / "examples"
 DEFINITIONS = {
@@ -50,10 +50,18 @@ DEFINITIONS = {
     Target.ACK: EXAMPLES / "relaunch-ack.yaml",
     Target.ACS: EXAMPLES / "relaunch-acs.yaml",
 }
-STORIES = {
-    Target.ECS: (run_push_story, run_upload_story),
-    Target.ACK: (run_eviction_story, run_node_loss_story),
-    Target.ACS: (run_release_story, run_default_driver_story),
+Stories = Callable[[Session, Training], Iterator[JobResult]]
+
+
+def in_turn(*stories: Callable[[Session, Training], JobResult]) -> Stories:
+    """Return what runs stories one after the other."""
+    return lambda session, training: (run_story(session, training) for run_story in stories)
+
+
+STORIES: dict[Target, Stories] = {
+    Target.ECS: run_both_stories,
+    Target.ACK: in_turn(run_eviction_story, run_node_loss_story),
+    Target.ACS: in_turn(run_release_story, run_default_driver_story),
 }
 FAILURE_LOG = Path("demo-failure.log")
 
@@ -69,9 +77,9 @@ def definitions_of(outcome: Outcome) -> Path:
     return gang_training.DEFINITION if outcome.nodes > 1 else DEFINITIONS[Target(outcome.target)]
 
 
-def stories_of(outcome: Outcome) -> Sequence[Callable[[Session, Training], JobResult]]:
-    """Return the stories in their order."""
-    return (run_gang_story,) if outcome.nodes > 1 else STORIES[Target(outcome.target)]
+def stories_of(outcome: Outcome) -> Stories:
+    """Return what runs the stories, and yields the end of each."""
+    return in_turn(run_gang_story) if outcome.nodes > 1 else STORIES[Target(outcome.target)]
 
 
 def describe_demo(outcome: Outcome) -> str:
@@ -185,8 +193,7 @@ def run_stories(session: Session, outcome: Outcome) -> None:
         UnmetExpectationError: a story did not go as expected.
     """
     try:
-        for run_story in stories_of(outcome):
-            result = run_story(session, outcome.training)
+        for result in stories_of(outcome)(session, outcome.training):
             outcome.endings.append(result)
             outcome.seconds[result.kind] = session.screen.seconds
         check_final_state(session)

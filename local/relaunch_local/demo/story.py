@@ -1,12 +1,18 @@
-"""The two stories: a push whose machine is interrupted with a warning, and an upload whose machine is terminated."""
+"""The two stories: a push whose machine is interrupted with a warning, and an upload whose machine is terminated.
 
-from collections.abc import Mapping
+A job whose program ended succeeds once EC2 would have said that it was taking the machine away. That takes ten seconds,
+in which the second story goes on; its upload comes when the first job resumes.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from rich.text import Text
 
 from relaunch.core.jobs.state import JobState
+from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD
 from relaunch.core.machines.machine import Machine
 from relaunch.ports import JobHistory
 from relaunch_cli.views.jobs import render_timeline
@@ -22,9 +28,39 @@ from relaunch_local.stack.training_cluster import Training
 ACCEPTED = 202
 UNAUTHORIZED = 401
 UPLOAD = "images/batch 7.manifest"
+UPLOAD_HEADING = "An upload to S3"
+PUSH_END_HEADING = "How the push ends"
 
 
-def run_push_story(session: Session, training: Training) -> JobResult:
+@dataclass(frozen=True)
+class Trained:
+    """A job whose second attempt has trained to the end, and the step that it resumed from."""
+
+    kind: str
+    job_id: str
+    resumed_step: int
+
+
+def run_both_stories(session: Session, training: Training) -> Iterator[JobResult]:
+    """Run both stories, the second one beside the end of the first."""
+    push = run_push_story(session, training)
+    wait = f"{NOTICE_LEAD.total_seconds():g} s"
+    session.screen.line(
+        f"whether EC2 was taking its machine away is known after {wait}; something else meanwhile", "dim"
+    )
+    upload = run_upload_story(session, training)
+    session.screen.heading(PUSH_END_HEADING)
+    yield end(session, training, push)
+    session.screen.heading("Its machines end with it")
+    machines.wait_for_end(session, push.job_id)
+    show_timeline(session, push.job_id)
+    session.screen.heading("How the upload ends")
+    yield end(session, training, upload)
+    machines.wait_for_end(session, upload.job_id)
+    show_states(session, upload.job_id)
+
+
+def run_push_story(session: Session, training: Training) -> Trained:
     """Run the story of the push in detail: after a spot warning the training saves on SIGTERM and is relaunched."""
     screen = session.screen
     session.local.hold_trainings()
@@ -48,13 +84,13 @@ def run_push_story(session: Session, training: Training) -> JobResult:
     saved = interruption.wait_for_save(session, job_id)
     show_news(session)
     screen.heading("It resumes on another machine")
+    # What resumes is past the step at which trainings are held from now on.
+    session.local.hold_trainings()
+    send_upload(session)
+    screen.note("this begins another job meanwhile, which is shown afterwards")
     steps.wait_for_relaunch(session, job_id, host)
     show_news(session)
-    result = finish(session, job_id, training, "push", expected_step=saved)
-    screen.heading("Its machines end with it")
-    machines.wait_for_end(session, job_id)
-    show_timeline(session, job_id)
-    return result
+    return watch_second_attempt(session, job_id, training, "push", expected_step=saved)
 
 
 def show_launch(session: Session, job_id: str) -> Machine:
@@ -95,12 +131,10 @@ def send_upload(session: Session) -> None:
     session.screen.line(f"PutObject s3://{DATASETS}/{UPLOAD}")
 
 
-def run_upload_story(session: Session, training: Training) -> JobResult:
+def run_upload_story(session: Session, training: Training) -> Trained:
     """Run the story of the upload: its machine is terminated, and it is relaunched from the newest checkpoint."""
     screen = session.screen
-    session.local.hold_trainings()
-    screen.heading("An upload to S3")
-    send_upload(session)
+    screen.heading(UPLOAD_HEADING)
     job_id = steps.wait_for_acceptance(session, "upload")
     machine = steps.wait_for_machine(session, job_id, 1)
     steps.wait_for_launch(session, job_id, 1)
@@ -111,28 +145,38 @@ def run_upload_story(session: Session, training: Training) -> JobResult:
     saved = interruption.terminate(session, job_id, host.instance_id)
     show_news(session)
     steps.wait_for_relaunch(session, job_id, host)
-    result = finish(session, job_id, training, "upload", expected_step=saved)
-    machines.wait_for_end(session, job_id)
-    show_states(session, job_id)
-    return result
+    return watch_second_attempt(session, job_id, training, "upload", expected_step=saved)
 
 
 def finish(session: Session, job_id: str, training: Training, kind: str, *, expected_step: int) -> JobResult:
-    """Watch the second attempt to its end, and compare the result with an uninterrupted training."""
+    """Watch the second attempt and the job to their ends, and compare the result with an uninterrupted training."""
+    return end(session, training, watch_second_attempt(session, job_id, training, kind, expected_step=expected_step))
+
+
+def watch_second_attempt(
+    session: Session, job_id: str, training: Training, kind: str, *, expected_step: int
+) -> Trained:
+    """Watch the second attempt to its last step."""
     resumed = steps.wait_for_resume(session, job_id, expected_step)
     show_news(session)
     steps.watch_training(session, job_id, 2, training, until=training.steps)
     show_news(session)
+    return Trained(kind, job_id, resumed)
+
+
+def end(session: Session, training: Training, trained: Trained) -> JobResult:
+    """Wait for the end of a job, and compare the result with an uninterrupted training."""
+    job_id = trained.job_id
+    resumed = trained.resumed_step
     finished = session.expect(
         "the training says that it has finished", lambda: session.read_log(job_id).find(2, "finished")
     )
     session.expect_job(job_id, "the job has SUCCEEDED", succeeded)
     session.screen.line(Text(f"{job_id} has SUCCEEDED", style="bold green"))
-    result = JobResult(
-        kind, job_id, resumed, steps_taken_twice(session, job_id, resumed), finished["loss"], finished["weights_sha256"]
-    )
+    twice = steps_taken_twice(session, job_id, resumed)
+    result = JobResult(trained.kind, job_id, resumed, twice, finished["loss"], finished["weights_sha256"])
     compare(session, result, train_uninterrupted(training))
-    wait_for_end(session, job_id, kind)
+    wait_for_end(session, job_id, trained.kind)
     return result
 
 

@@ -11,6 +11,8 @@ from rich.text import Text
 
 from relaunch_cli.views.screen import TerminalConsole, refreshed
 
+pytestmark = pytest.mark.slow
+
 PLAIN = "from relaunch_cli.main import main; main()"
 WATCHING = """
 from fakes.cli_session import CliSession

@@ -53,7 +53,10 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave property tests out of what is measured: tables take every branch without them, in a third of the time."""
+    """Leave property tests out of what is measured: tables take every branch without them, in a third of the time.
+
+    Tests that take the same branches through weeks of waits say so themselves.
+    """
     for item in items:
         if HERE in item.path.parents and is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker(pytest.mark.no_cover)

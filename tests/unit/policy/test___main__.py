@@ -8,6 +8,8 @@ import pytest
 from fakes.repository import REPOSITORY
 from policy.__main__ import main
 
+pytestmark = pytest.mark.slow
+
 
 def policy(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "policy", *map(str, arguments)]

@@ -9,6 +9,8 @@ import pytest
 
 from fakes.repository import REPOSITORY
 
+pytestmark = pytest.mark.slow
+
 CLEAN = {"name": "six", "version": "1.17.0", "vulns": []}
 SKIPPED = {"name": "six", "skip_reason": "Dependency not found on PyPI and could not be audited"}
 BAD = {"name": "six", "version": "1.17.0", "vulns": [{"id": "PYSEC-2026-1", "fix_versions": ["1.18.0"]}]}

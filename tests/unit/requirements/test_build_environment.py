@@ -12,6 +12,8 @@ import pytest
 
 from fakes.repository import REPOSITORY
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = REPOSITORY / "requirements" / "build_environment.py"
 BUILDING = runpy.run_path(str(SCRIPT))
 

@@ -8,6 +8,8 @@ import pytest
 
 from fakes.cli_session import invoke
 
+pytestmark = pytest.mark.slow
+
 SHELLS = ("bash", "zsh", "fish")
 
 

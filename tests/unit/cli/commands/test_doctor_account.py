@@ -16,6 +16,8 @@ from fakes.broken_accounts import BROKEN, is_named, look, names, whole_account
 from fakes.cli_session import flat, invoke
 from relaunch_cli.account_checks.network import ENDPOINTS
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module", autouse=True)
 def _aws() -> Iterator[None]:
@@ -24,19 +26,16 @@ def _aws() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def _kept() -> list[AccountBed]:
-    """The account of the test before, if any: to make one takes longer than what most tests do with it."""
-    return []
+def _whole(_aws: None) -> Iterator[AccountBed]:
+    """An account for all tests: to make one takes longer than what most of them do with it."""
+    with whole_account() as made:
+        yield made
 
 
 @pytest.fixture
-def bed(_kept: list[AccountBed]) -> AccountBed:
-    if _kept and not _kept[0].is_changed:
-        _kept[0].restore()
-    else:
-        with whole_account() as made:
-            _kept[:] = [made]
-    return _kept[0]
+def bed(_whole: AccountBed) -> AccountBed:
+    _whole.restore()
+    return _whole
 
 
 def test_a_whole_account_has_no_problem_and_nothing_unknown(bed: AccountBed) -> None:

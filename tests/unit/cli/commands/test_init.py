@@ -13,6 +13,8 @@ from fakes.cli_session import CliSession, flat
 from fakes.training_stacks import APPLICATION, ROLE, create_stack
 from unit.cli.commands.init_account import FILES, PLAN, Relaunch, account_of, make_repository, revisions, written
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def account(session: CliSession) -> Iterator[None]:

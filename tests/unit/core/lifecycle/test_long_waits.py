@@ -133,6 +133,7 @@ def test_a_wait_behind_others_ends_at_its_bound_and_a_place_that_comes_before_is
     assert decide(job, chosen(), late, StackLimits()).job.state is JobState.LAUNCHING
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("reason", "denial", "bound"),
     [

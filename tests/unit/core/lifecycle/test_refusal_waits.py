@@ -101,6 +101,7 @@ class TestTheRule:
 
 
 class TestARefusedLaunch:
+    @pytest.mark.no_cover
     def test_a_job_that_has_trained_fails_after_two_weeks_and_no_sooner(self):
         job, tries = refused_until_it_ends(launching())
 
@@ -216,6 +217,7 @@ class TestOtherCalls:
         assert (waiting.state, waiting.waiting.reason) == (JobState.WAITING, WaitReason.REFUSED)
         assert (kept.machine_id, kept.has_slot) == ("m-1", True)
 
+    @pytest.mark.no_cover
     def test_checkpoints_that_cannot_be_read_fail_the_job_after_the_same_times(self):
         for situation, limit in (("w0", DAY), ("wr", 14 * DAY)):
             job, now = replace(SITUATIONS[situation], definition=NO_DEADLINE), NOW
@@ -244,6 +246,7 @@ class TestOtherCalls:
 
         assert (job.state, job.refusals) == (JobState.WAITING, {RefusedCall.CHECKPOINT: Refusal(SOON, SOON)})
 
+    @pytest.mark.no_cover
     @pytest.mark.parametrize(("has_trained", "limit"), [(False, DAY), (True, 14 * DAY)])
     def test_a_request_of_a_machine_that_ec2_refuses_leaves_the_slot_and_gives_up_after_the_same_times(
         self, has_trained, limit

@@ -70,6 +70,7 @@ def worst_receives(neighbours: tuple[tuple[str, int], ...], poison: tuple[str, i
     return worst
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("last_try", "most"), [(LEAST_TRIES, 3), (4, 4), (5, 4), (7, 4)])
 def test_no_batches_that_a_queue_can_make_cost_a_neighbour_more_than_four_receives(last_try: int, most: int) -> None:
     worst = {
@@ -102,6 +103,7 @@ def deliver(poison: frozenset[str], neighbours: int, draw: random.Random) -> tup
     return dead_letters, most
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("neighbours", [10, 100])
 def test_the_message_that_functions_die_of_is_the_only_dead_letter(neighbours: int) -> None:
     outcomes = [deliver(frozenset({"050-"}), neighbours, random.Random(seed)) for seed in range(300)]  # noqa: S311

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from fakes.machine_host import Agent, MachineHost, ecs_agent, refusing_address
 from fakes.repository import REPOSITORY
 
+pytestmark = pytest.mark.slow
+
 WATCHDOG = REPOSITORY / "infrastructure" / "user_data" / "watchdog.py"
 MODULE = runpy.run_path(str(WATCHDOG))
 Seen, State, Limits, judge = (MODULE[name] for name in ("Seen", "State", "Limits", "judge"))

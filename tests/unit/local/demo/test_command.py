@@ -6,9 +6,11 @@ from unittest.mock import Mock
 
 import pytest
 from rich.console import Console
+from rich.text import Text
 
 from relaunch_local.demo import command
 from relaunch_local.demo.outcome import JobResult, Outcome
+from relaunch_local.demo.recording import Printed
 from relaunch_local.demo.runner import TRAINING
 from relaunch_local.demo.screen import Screen
 from relaunch_local.demo.session import UnmetExpectationError
@@ -127,3 +129,14 @@ def test_without_pytorch_it_says_what_installs_it(
 
     assert command.run(["--nodes", "3"]) == 2
     assert "`make demo NODES=3` installs it, once" in capsys.readouterr().err
+
+
+def test_the_picture_has_the_story_of_the_push_without_the_upload_and_the_timeline() -> None:
+    lines = (
+        *("a push", "it resumes", "10 An upload to S3", "it is lost", "12 How the push ends", "it has SUCCEEDED"),
+        *("14 The timeline of demo-a", "15 How the upload ends"),
+    )
+    picture = command.draw_first_story([Printed(float(at), [Text(line)]) for at, line in enumerate(lines)])
+
+    shown = [line for line in lines if line.replace(" ", "\N{NO-BREAK SPACE}") in picture or line in picture]
+    assert shown == ["a push", "it resumes", "12 How the push ends", "it has SUCCEEDED"]
