@@ -15,13 +15,14 @@ from relaunch.entrypoints.consumers import CONSUMERS, handler_of
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.entrypoints.reconcile import reconcile
 from relaunch.entrypoints.sns import handle_message as handle_topic_message
-from relaunch.ports import Dependencies, PermanentError, PortError, TransientError
+from relaunch.ports import Dependencies, NotYetError, PermanentError, PortError, TransientError
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.outages import LAMBDA, SQS, Outages
 from relaunch_local.simulation.aws.runtime import Invocation, KilledError, Runtime
 from relaunch_local.simulation.aws.sns import TOPICS_QUEUE
 from relaunch_local.simulation.aws.sqs import Message, Queues
 from relaunch_local.simulation.aws.template import ACCOUNT, NOTICES_QUEUES, REGION, FunctionSettings, Stack
+from relaunch_local.simulation.checks.message_times import MessageTimes
 
 OnEnd = Callable[[Any, BaseException | None], None]
 _CLOCK_SKEW_SECONDS = 3.0
@@ -57,6 +58,7 @@ class Lambdas:
     _on_handled: Callable[[str, str, datetime], None]
     """Called with each message that was handled without an error, and when handling began."""
     _outages: Outages
+    _times: MessageTimes
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def call(self, name: str, body: Callable[[], Any], on_end: OnEnd) -> None:
@@ -124,6 +126,8 @@ class Lambdas:
                 if not isinstance(error, KilledError):
                     self._unhandled(name, error)
                 self._queues.deaths.update(message.origin for message in batch if not message.is_deleted)
+                for message in batch:
+                    self._times.excused(message)
                 on_handled(None)
                 return
             on_handled({int(each["itemIdentifier"]) for each in answer["batchItemFailures"]})
@@ -146,13 +150,18 @@ class Lambdas:
         def handle_message(body: str, deps: Dependencies) -> Any:
             invocation.begin(cast("_Body", body).number)
             began_at = invocation.began_at = self._runtime.clock.now()
+            message = invocation.messages[invocation.current]
             try:
                 answer = handler(body, deps)
-            except PortError:
-                raise
             except Exception as error:
-                self._unhandled(name, error)
+                if not isinstance(error, PortError):
+                    self._unhandled(name, error)
+                if invocation.failed_calls or isinstance(error, NotYetError | PermanentError):
+                    self._times.excused(message)
+                else:
+                    self._times.failed(name, message, began_at)
                 raise
+            self._times.handled(name, message)
             self._on_handled(name, body, began_at)
             return answer
 
