@@ -15,7 +15,7 @@ from relaunch.entrypoints.consumers import CONSUMERS, handler_of
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.entrypoints.reconcile import reconcile
 from relaunch.entrypoints.sns import handle_message as handle_topic_message
-from relaunch.ports import Dependencies, NotYetError, PermanentError, PortError, TransientError
+from relaunch.ports import Dependencies, PermanentError, PortError, TransientError
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.outages import LAMBDA, SQS, Outages
 from relaunch_local.simulation.aws.runtime import Invocation, KilledError, Runtime
@@ -61,12 +61,22 @@ class Lambdas:
     _times: MessageTimes
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
-    def call(self, name: str, body: Callable[[], Any], on_end: OnEnd) -> None:
-        """Invoke a function once."""
+    def call(self, name: str, body: Callable[[], Any], on_end: OnEnd, asked: str = "") -> None:
+        """Invoke a function once; `asked` names what for, the same each time that somebody tries again."""
         if self._outages.is_away(LAMBDA):
             on_end(None, ThrottledError(name))
             return
-        self._invoke(self._stack.functions[name], body, on_end)
+        invocation = Invocation(next(self._numbers), name)
+        began_at = self._runtime.clock.now()
+
+        def note(answer: Any, error: BaseException | None) -> None:
+            if error is None:
+                self._times.ended(name, asked)
+            else:
+                self._times.broke_off(name, None if invocation.failed_calls else began_at, error, asked)
+            on_end(answer, error)
+
+        self._invoke(self._stack.functions[name], body, note, invocation)
 
     def call_asynchronously(self, name: str, body: Callable[[], Any], request: Mapping[str, Any] | None = None) -> None:
         """Invoke a function as `InvocationType=Event` does: Lambda retries, then gives up."""
@@ -79,11 +89,16 @@ class Lambdas:
     def _try(
         self, settings: FunctionSettings, body: Callable[[], Any], request: Mapping[str, Any] | None, number: int
     ) -> None:
+        invocation = Invocation(next(self._numbers), settings.name)
+        began_at = self._runtime.clock.now()
+
         def on_end(_answer: Any, error: BaseException | None) -> None:
             if error is None:
+                self._times.ended(settings.name)
                 return
             if not isinstance(error, (KilledError, TransientError, PermanentError)):
                 self._unhandled(settings.name, error)
+            self._times.broke_off(settings.name, None if invocation.failed_calls else began_at, error)
             if number >= settings.asynchronous_tries:
                 self._give_up(settings, request, "RetriesExhausted")
                 return
@@ -91,7 +106,7 @@ class Lambdas:
             delay = _ASYNCHRONOUS_RETRY_SECONDS[number - 1]
             self._runtime.clock.call_later(delay, lambda: self._try(settings, body, request, number + 1))
 
-        self._invoke(settings, body, on_end)
+        self._invoke(settings, body, on_end, invocation)
 
     def _give_up(self, settings: FunctionSettings, request: Mapping[str, Any] | None, condition: str) -> None:
         """Send a call to the function's on-failure destination, if it has one ("Capturing records", Lambda)."""
@@ -126,11 +141,12 @@ class Lambdas:
                 if not isinstance(error, KilledError):
                     self._unhandled(name, error)
                 self._queues.deaths.update(message.origin for message in batch if not message.is_deleted)
-                for message in batch:
-                    self._times.excused(message)
+                self._times.died(batch)
                 on_handled(None)
                 return
-            on_handled({int(each["itemIdentifier"]) for each in answer["batchItemFailures"]})
+            failed = {int(each["itemIdentifier"]) for each in answer["batchItemFailures"]}
+            self._times.came_back(message for message in batch if message.number in failed)
+            on_handled(failed)
 
         invocation = Invocation(next(self._numbers), name, batch, lineage=lineage)
         self._invoke(settings, lambda: self._handle(name, invocation), on_end, invocation)
@@ -156,10 +172,7 @@ class Lambdas:
             except Exception as error:
                 if not isinstance(error, PortError):
                     self._unhandled(name, error)
-                if invocation.failed_calls or isinstance(error, NotYetError | PermanentError):
-                    self._times.excused(message)
-                else:
-                    self._times.failed(name, message, began_at)
+                self._times.failed(name, message, None if invocation.failed_calls else began_at, error)
                 raise
             self._times.handled(name, message)
             self._on_handled(name, body, began_at)

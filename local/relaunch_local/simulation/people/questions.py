@@ -1,0 +1,18 @@
+"""All that people ask in a seed."""
+
+from relaunch_local.simulation.account import SimulatedAccount
+from relaunch_local.simulation.people.clusters import ask_for_clusters
+from relaunch_local.simulation.people.files import ask_for_files
+from relaunch_local.simulation.people.receivers import ask_for_test
+from relaunch_local.simulation.people.schedules import ask_for_schedules
+
+
+def ask_everything(account: SimulatedAccount) -> None:
+    """Ask everything once, before anything happens."""
+    check = account.invariants.check
+    now = account.clock.now()
+    streams = {name: account.chance.stream(f"people/{name}") for name in ("schedules", "clusters", "files", "receivers")}
+    ask_for_schedules(check, streams["schedules"], now)
+    ask_for_clusters(check, streams["clusters"])
+    ask_for_files(check, streams["files"], account.scenario.every_definition, now)
+    ask_for_test(check, streams["receivers"], now)
