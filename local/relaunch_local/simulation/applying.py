@@ -4,12 +4,13 @@ Whoever runs it runs it again until it succeeds, with the file as it is by then.
 somebody else meanwhile is refused to them, as its version is another one.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from relaunch.core.definitions.definition import JobDefinition, ScheduleTrigger, Trigger
-from relaunch.core.definitions.ownership import Owner
+from relaunch.core.definitions.ownership import Owner, caller_of
 from relaunch.core.triggers.schedules import has_schedules
 from relaunch.usecases import arrange_schedules as scheduling
 from relaunch.usecases import arrange_upload_rules as arranging
@@ -20,7 +21,7 @@ from relaunch_local.simulation.aws.scheduler import GroupOfStack
 from relaunch_local.simulation.aws.template import ACCOUNT
 from relaunch_local.simulation.aws.upload_rules import RulesOfBus
 
-_OWNER = Owner("github.com/acme/training", "relaunch.yaml", f"arn:aws:iam::{ACCOUNT}:user/ada")
+_FILE = "relaunch.yaml"
 
 
 @dataclass(slots=True)
@@ -53,6 +54,7 @@ class Applying:
         self._rules = RulesOfBus(account.bus, account.calls)
         self._schedules = GroupOfStack(account.scheduler, account.calls)
         self._file = {each.name: each for each in account.scenario.every_definition}
+        self._sessions = itertools.count(1)
         self._running = 0
         """How many run `apply` just now."""
         self.registrations: list[Registration] = []
@@ -84,7 +86,8 @@ class Applying:
         registered = deps.definitions.list_registered()
         file = dict(self._file)
         definitions = list(file.values())
-        changes = registering.compare_definitions(definitions, registered, _OWNER, take_over=True)
+        owner = self._owner()
+        changes = registering.compare_definitions(definitions, registered, owner)
         notes: list[str] = []
         are_scheduled = has_schedules([*definitions, *(each.definition for each in registered)])
         are_scheduled = are_scheduled or scheduling.are_left_behind(schedules, notes.append)
@@ -96,7 +99,7 @@ class Applying:
             scheduling.add_schedules(definitions, schedules, self._pause)
         for each in definitions:
             self._note_begin(each)
-        registering.register_definitions(changes, _OWNER, deps)
+        registering.register_definitions(changes, owner, deps)
         arranging.settle_upload_rules(deps.definitions, rules, self._pause)
         if are_scheduled:
             scheduling.settle_schedules(deps.definitions, schedules, self._pause)
@@ -105,6 +108,12 @@ class Applying:
             self._check_rules()
             if not notes:
                 self.check_schedules(self._account.stores.definitions.list_definitions())
+
+    def _owner(self) -> Owner:
+        """Return who applies the file: every time another session of a role, in half of the seeds from no repository."""
+        session = f"arn:aws:sts::{ACCOUNT}:assumed-role/training/ada-{next(self._sessions)}"
+        repository = "github.com/acme/training" if self._account.chance.seed % 2 else ""
+        return Owner(repository, _FILE, caller_of(session))
 
     def _note_begin(self, definition: JobDefinition) -> None:
         now = self._account.clock.now()

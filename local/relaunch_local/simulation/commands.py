@@ -92,9 +92,10 @@ class Commands:
         def plan() -> None:
             plans = planning.plan_jobs(deps.definitions.list_definitions(), deps)
             for each in plans:
-                mute = [notice for notice in each.notices if not notice or "None" in notice]
-                message = f"{each.definition.name}: {mute}"
-                self._account.invariants.check("a plan says something with each notice", not mute, message)
+                why = [one.rejection.reason for one in (each.selection.rejected if each.selection else ())]
+                mute = [text for text in (*each.notices, *why) if not text or "None" in text]
+                message = f"{each.definition.name}: {mute[:3]}"
+                self._account.invariants.check("a plan says why with all that it says", not mute, message)
             for each in plans if is_own else ():
                 revision = each.revision.arn if each.revision is not None else ""
                 self._account.choices.check_plan(each.definition, revision, each.selection, each.at)

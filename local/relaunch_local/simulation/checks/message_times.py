@@ -32,6 +32,7 @@ PROMISES = {
     "observe_capacity": Promise("what EC2 tells of an instance is heeded in time", timedelta(seconds=50)),
     "launch_attempt": Promise("a launch that is due is made in time", timedelta(seconds=330)),
     "request_machine": Promise("a machine that is due is asked for in time", timedelta(seconds=330)),
+    "send_notices": Promise("a notice is sent in time", timedelta(seconds=330)),
     "reconcile": Promise("the schedule comes to its end in time", timedelta(seconds=150)),
     "job_api": Promise("who asks for something has an answer in time", timedelta(seconds=330)),
     "plan_api": Promise("who asks for something has an answer in time", timedelta(seconds=330)),
