@@ -12,6 +12,7 @@ from datetime import datetime
 from relaunch.core.definitions.definition import JobDefinition, ScheduleTrigger, Trigger
 from relaunch.core.definitions.ownership import Owner, caller_of
 from relaunch.core.triggers.schedules import has_schedules
+from relaunch.ports import StaleWriteError
 from relaunch.usecases import arrange_schedules as scheduling
 from relaunch.usecases import arrange_upload_rules as arranging
 from relaunch.usecases import register_definitions as registering
@@ -22,6 +23,7 @@ from relaunch_local.simulation.aws.template import ACCOUNT
 from relaunch_local.simulation.aws.upload_rules import RulesOfBus
 
 _FILE = "relaunch.yaml"
+_MOST_TRIES = 3
 
 
 @dataclass(slots=True)
@@ -55,6 +57,8 @@ class Applying:
         self._schedules = GroupOfStack(account.scheduler, account.calls)
         self._file = {each.name: each for each in account.scenario.every_definition}
         self._sessions = itertools.count(1)
+        self._in_vain = 0
+        """How often `apply` has failed in a row although no call did."""
         self._running = 0
         """How many run `apply` just now."""
         self.registrations: list[Registration] = []
@@ -74,10 +78,29 @@ class Applying:
             TransientError, PermanentError: it failed; run it again.
         """
         self._running += 1
+        began_at = self._account.clock.now()
+        is_done = False
         try:
             self._register()
+            is_done = True
+        except StaleWriteError:
+            # Somebody else applied the file meanwhile.
+            self._in_vain = 0
+            raise
+        except Exception as error:
+            self._note_failure(began_at, error)
+            raise
         finally:
             self._running -= 1
+            self._in_vain = 0 if is_done else self._in_vain
+
+    def _note_failure(self, began_at: datetime, error: Exception) -> None:
+        """Check that a file is applied in the end where no call fails."""
+        has_failed = any(times[-1] >= began_at for times in self._account.calls.failed_at.values() if times)
+        self._in_vain = 0 if has_failed else self._in_vain + 1
+        is_applied = self._in_vain < _MOST_TRIES
+        message = f"{self._in_vain} times: {error!r}"
+        self._account.invariants.check("who applies a file again has it applied", is_applied, message)
 
     def _register(self) -> None:
         deps = self._account.deps
