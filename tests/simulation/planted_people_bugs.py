@@ -26,12 +26,12 @@ from simulation.planted_bugs import PlantedBug
 from simulation.planting import patched, writes
 
 
-class _Bug(Exception):
+class _BugError(Exception):
     """Whatever a function raises that it should not."""
 
 
 def _fails(*_arguments: object, **_named: object) -> Any:
-    raise _Bug
+    raise _BugError
 
 
 def _handled_at_the_third_try(module: Any) -> Planting:
@@ -43,7 +43,7 @@ def _handled_at_the_third_try(module: Any) -> Planting:
         def handle(body: str, deps: Any) -> Any:
             tries[body] = tries.get(body, 0) + 1
             if tries[body] < 3:
-                raise _Bug
+                raise _BugError
             return original(body, deps)
 
         return patched(module, handle_message=handle)
@@ -161,7 +161,7 @@ PEOPLE_BUGS = (
     PlantedBug(
         "days-without-names",
         "the names of the days of the week are not known",
-        changed(schedule_expression, _DAYS=(), _FIELDS=schedule_expression._FIELDS[:4]),  # noqa: SLF001 - what is broken
+        changed(schedule_expression, _DAYS=(), _FIELDS=schedule_expression._FIELDS[:4]),
         "a schedule that Scheduler takes is taken",
     ),
     PlantedBug(

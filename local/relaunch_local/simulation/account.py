@@ -69,7 +69,6 @@ from relaunch_local.simulation.checks.gpu_shares import GpuShares
 from relaunch_local.simulation.checks.invariants import Invariants
 from relaunch_local.simulation.checks.job_events import JobEventChecks
 from relaunch_local.simulation.checks.machines import MachineInvariants
-from relaunch_local.simulation.checks.message_times import MessageTimes
 from relaunch_local.simulation.checks.metrics import MetricChecks
 from relaunch_local.simulation.checks.on_demand import OnDemand
 from relaunch_local.simulation.checks.provider_queues import ProviderQueues
@@ -137,9 +136,8 @@ class SimulatedAccount(CheckedWrites):
         self.deadlines = self._watch_deadlines()
         self.notices = Notices(self)
         self.deps = self._deps()
-        told = (self.invariants.unhandled, self.message_handled, self.outages)
-        times = MessageTimes(self.clock, self.invariants.check)
-        self.lambdas = self.lambdas_type(self.stack, self._function, self.queues, self.runtime, *told, times)
+        told = (self.invariants.unhandled, self.message_handled, self.outages, self.invariants.check)
+        self.lambdas = self.lambdas_type(self.stack, self._function, self.queues, self.runtime, *told)
         self._deploy()
         self._subscribe()
 

@@ -133,7 +133,7 @@ class Applying:
                 self.check_schedules(self._account.stores.definitions.list_definitions())
 
     def _owner(self) -> Owner:
-        """Return who applies the file: every time another session of a role, in half of the seeds from no repository."""
+        """Return who applies the file: each time another session of a role, in half of the seeds from no repository."""
         session = f"arn:aws:sts::{ACCOUNT}:assumed-role/training/ada-{next(self._sessions)}"
         repository = "github.com/acme/training" if self._account.chance.seed % 2 else ""
         return Owner(repository, _FILE, caller_of(session))

@@ -58,8 +58,13 @@ class Lambdas:
     _on_handled: Callable[[str, str, datetime], None]
     """Called with each message that was handled without an error, and when handling began."""
     _outages: Outages
-    _times: MessageTimes
+    _check: Callable[[str, bool, str], None]
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    _times: MessageTimes = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Watch how long it takes until what functions are asked for is done."""
+        self._times = MessageTimes(self._runtime.clock, self._check)
 
     def call(self, name: str, body: Callable[[], Any], on_end: OnEnd, asked: str = "") -> None:
         """Invoke a function once; `asked` names what for, the same each time that somebody tries again."""

@@ -1,7 +1,7 @@
 """Clusters of Alibaba Cloud that people have checked with `relaunch doctor`, whole ones and ones with faults.
 
-What each needs is in "Configure shared GPU scheduling with computing power allocation" and "Run pods on ACS using virtual
-nodes", Container Service for Kubernetes, and "Configure an acs-profile", Container Compute Service.
+What each needs is in "Configure shared GPU scheduling with computing power allocation" and "Run pods on ACS using
+virtual nodes", Container Service for Kubernetes, and "Configure an acs-profile", Container Compute Service.
 """
 
 import json
@@ -11,6 +11,7 @@ from datetime import date
 from typing import Any
 
 from relaunch.core.checks import Check as Found
+from relaunch.core.checks import problem
 from relaunch.core.definitions.kubernetes_workload import ComputeClass
 from relaunch.core.kubernetes import ack_checks, acs_checks
 from relaunch.core.kubernetes.acs_drivers import AcsDrivers, ModelDrivers
@@ -42,8 +43,7 @@ def ask_for_clusters(check: Check, dice: random.Random) -> None:
         try:
             found = list(find())
         except Exception as error:  # noqa: BLE001 - whatever it is, who asks learns nothing of the cluster
-            check("whoever has a cluster checked learns what it lacks", holds=False, message=repr(error))
-            continue
+            found = [problem("the command", repr(error), "nothing")]
         wrong = {each.name: each.verdict.value for each in found if each.verdict.value != "ok"}
         message = f"{wrong}, not {dict(expected)}"
         check("whoever has a cluster checked learns what it lacks", wrong == expected, message)
@@ -135,8 +135,7 @@ def _ask_for_default(check: Check, dice: random.Random) -> None:
         left = json.loads(remove_driver(text, pods) or "[]")
         is_told = _is_refused(json.dumps(left), pods)
     except Exception as error:  # noqa: BLE001 - whatever it is, nothing is set
-        check("a default driver of ACS is that of its pods", holds=False, message=repr(error))
-        return
+        after, left, is_told, message = [], [], False, repr(error)
     own = [each["effect"]["labels"][_DRIVER] for each in after if each["objectSelector"]["matchLabels"] == labels]
     others = [each for each in before if each["objectSelector"]["matchLabels"] != labels]
     is_kept = all(each in after for each in others)

@@ -115,19 +115,18 @@ def _check_written(check: Check, drawn: JobDefinition) -> None:
 
 def _as_in_file(definition: JobDefinition) -> JobDefinition:
     """Return a definition as a file can say it: in minutes, names without hyphens, what a limit needs with it alone."""
-    durations = {
+    changed: dict[str, Any] = {
         name: timedelta(minutes=round(value / timedelta(minutes=1)))
         for name in ("max_runtime", "estimated_duration", "deadline", "patience")
         if (value := getattr(definition, name)) is not None
     }
-    others: dict[str, Any] = {}
     if definition.deadline is None and definition.patience is None:
         plain = JobDefinition("", "", definition.accelerator)
-        others = {"policy": plain.policy, "padding": plain.padding}
+        changed |= {"policy": plain.policy, "padding": plain.padding}
     elif definition.estimated_duration is None and definition.total_steps is None:
-        durations["estimated_duration"] = timedelta(minutes=5)
+        changed["estimated_duration"] = timedelta(minutes=5)
     inputs = {name.replace("-", "_"): rule for name, rule in definition.inputs.items()}
-    return replace(definition, inputs=inputs, **durations, **others)
+    return replace(definition, inputs=inputs, **changed)
 
 
 def _check_notices(check: Check, dice: random.Random, now: datetime) -> None:

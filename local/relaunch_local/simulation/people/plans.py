@@ -4,9 +4,10 @@ The figures of the types are those of EC2 (DescribeInstanceTypes, as the catalog
 fits is told apart from the application, well away from what ECS and the kernel keep of an instance.
 """
 
+import math
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Set
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from relaunch.adapters.offerings.bundled import load_catalogue
@@ -21,10 +22,12 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering
+from relaunch.core.offerings.offering_key import OfferingKey
+from relaunch.core.offerings.quotas import QuotaUsage
 from relaunch.core.revisions.revision import ContainerRequirement, Revision
 from relaunch.core.selection.selection import Selection
 from relaunch.usecases.load_offerings import AvailableOfferings
-from relaunch.usecases.plan_jobs import Plan, plan_on
+from relaunch.usecases.plan_jobs import plan_on
 from relaunch_local.simulation.checks.record import Check
 
 _TYPES = (
@@ -37,6 +40,17 @@ _MAX_PRICE = 40.0
 _MAX_SPOT_RATIO = 0.9
 _MIB_PER_GIB = 1024
 _MOST = 3
+_QUOTA_SHARE = 0.2
+_SPOT, _ON_DEMAND = PurchaseOption.SPOT, PurchaseOption.ON_DEMAND
+# "Amazon EC2 service quotas" (Amazon EC2 Instance Types): the vCPUs of these families together, by purchase option.
+_QUOTAS = {
+    ("g", _SPOT): "L-3819A6DF",
+    ("g", _ON_DEMAND): "L-DB2E81BA",
+    ("p", _SPOT): "L-7212CCBC",
+    ("p", _ON_DEMAND): "L-417A185B",
+    ("trn", _SPOT): "L-6B0D517C",
+    ("trn", _ON_DEMAND): "L-2C3B7624",
+}
 
 
 @dataclass(frozen=True)
@@ -72,7 +86,7 @@ class _Wanted:
         """Return whether an offering is bought in the right way, and cheap enough."""
         price = offering.price_usd_per_hour or 0.0
         cap = min(_MAX_PRICE, self.max_price if self.max_price is not None else _MAX_PRICE)
-        is_worth_it = offering.purchase is PurchaseOption.ON_DEMAND or (
+        is_worth_it = offering.purchase is _ON_DEMAND or (
             price <= _MAX_SPOT_RATIO * (offering.on_demand_usd_per_hour or 0.0)
         )
         return offering.purchase in self.purchase.options and price <= cap and is_worth_it
@@ -80,8 +94,12 @@ class _Wanted:
 
 def ask_for_plans(check: Check, dice: random.Random, now: datetime) -> None:
     """Check the plans of some jobs for what a region sells."""
-    offerings = _draw_offerings(dice, now)
-    available = AvailableOfferings(now, tuple(offerings), {}, StackLimits().selection)
+    quotas = {key: dice.choice((4, 16, 64)) for key in _QUOTAS if dice.random() < _QUOTA_SHARE}
+    usage = {_QUOTAS[key]: QuotaUsage(vcpus) for key, vcpus in quotas.items()}
+    drawn = _draw_offerings(dice, now)
+    limits = replace(StackLimits().selection, quotas=usage)
+    available = AvailableOfferings(now, tuple(drawn), {}, limits)
+    granted = {each.key for each in drawn if each.instance_type.vcpus <= quotas.get(_group_of(each), math.inf)}
     for _ in range(_MOST):
         wanted = _draw(dice)
         try:
@@ -92,7 +110,9 @@ def ask_for_plans(check: Check, dice: random.Random, now: datetime) -> None:
         is_given = plan is not None and plan.selection is not None
         check("who plans a job gets a plan", is_given, f"{wanted}: {notices}")
         if plan is not None and plan.selection is not None:
-            _check(check, wanted, offerings, plan, plan.selection)
+            expected = {each.key for each in drawn if wanted.fits(each.instance_type) and wanted.buys(each)} & granted
+            message = f"{wanted}: {plan.problem}, quotas {quotas}"
+            _check(check, plan.selection, expected, {each.key for each in drawn}, message)
             mute = [each for each in notices if not each or "None" in each]
             check("a plan says why with all that it says", not mute, f"{wanted}: {mute}")
 
@@ -103,9 +123,8 @@ def _draw_offerings(dice: random.Random, now: datetime) -> list[Offering]:
     for name in _TYPES:
         on_demand = round(dice.uniform(0.4, 50.0), 3)
         spot = round(on_demand * dice.choice((0.3, 0.5, 0.7, 0.95)), 3)
-        for purchase, price in ((PurchaseOption.SPOT, spot), (PurchaseOption.ON_DEMAND, on_demand)):
-            known = {"price_at": now, "on_demand_usd_per_hour": on_demand, "is_own_machine": True}
-            offerings.append(Offering(catalogue[name], purchase, _ZONE, price, **known))
+        for purchase, price in ((_SPOT, spot), (_ON_DEMAND, on_demand)):
+            offerings.append(Offering(catalogue[name], purchase, _ZONE, price, now, on_demand, is_own_machine=True))
     return offerings
 
 
@@ -127,13 +146,15 @@ def _draw(dice: random.Random) -> _Wanted:
 
 def _asked(wanted: _Wanted, dice: random.Random) -> tuple[JobDefinition, Revision]:
     """Return the definition and the revision of a job that needs this."""
-    asked = {"models": wanted.models, "compute_capability": wanted.capability}
-    gpu = GpuRequirement(wanted.gpus, wanted.gpu_gib * _MIB_PER_GIB or None, **asked) if wanted.gpus else None
+    each_mib = wanted.gpu_gib * _MIB_PER_GIB or None
+    gpu = GpuRequirement(wanted.gpus, each_mib, wanted.models, compute_capability=wanted.capability)
     neuron = NeuronRequirement(devices=wanted.neuron_devices) if wanted.neuron_devices else None
     definition = JobDefinition(
         name="asked",
         task_definition="asked",
-        accelerator=AcceleratorRequirement(gpu=gpu, neuron=neuron, instance_types=wanted.instance_types),
+        accelerator=AcceleratorRequirement(
+            gpu=gpu if wanted.gpus else None, neuron=neuron, instance_types=wanted.instance_types
+        ),
         command=dice.choice(((), ("torchrun", "train.py"))),
         purchase=wanted.purchase,
         max_price_usd_per_hour=wanted.max_price,
@@ -144,15 +165,21 @@ def _asked(wanted: _Wanted, dice: random.Random) -> tuple[JobDefinition, Revisio
     return definition, Revision(arn, "asked", 1, (container,), vcpus=wanted.vcpus, memory_mib=memory_mib)
 
 
-def _check(check: Check, wanted: _Wanted, offerings: Sequence[Offering], plan: Plan, found: Selection) -> None:
+def _group_of(offering: Offering) -> tuple[str, PurchaseOption]:
+    """Return the families whose quota an offering takes, by their letters, and its purchase option."""
+    family = offering.instance_type.name.partition(".")[0]
+    letters = next(each for each in ("trn", "inf", "g", "p") if family.startswith(each))
+    return letters, offering.purchase
+
+
+def _check(check: Check, found: Selection, expected: Set[OfferingKey], on_sale: Set[OfferingKey], message: str) -> None:
     kept = {each.key for each in found.kept}
-    expected = {each.key for each in offerings if wanted.fits(each.instance_type) and wanted.buys(each)}
-    message = f"{wanted}: {plan.problem or sorted(map(str, kept))}, not {sorted(map(str, expected))}"
-    check("a plan has what fits a job and may be bought, and nothing else", kept == expected, message)
+    difference = f"{message}: {sorted(map(str, kept - expected))} too much, {sorted(map(str, expected - kept))} missing"
+    check("a plan has what fits a job and may be bought, and nothing else", kept == expected, difference)
     rejected = {each.offering.key: each.rejection.reason for each in found.rejected}
-    is_whole = kept.isdisjoint(rejected) and kept | rejected.keys() == {each.key for each in offerings}
-    check("a plan has everything that is on sale once", is_whole, f"{wanted}: {len(kept)} and {len(rejected)}")
+    is_whole = kept.isdisjoint(rejected) and kept | rejected.keys() == on_sale
+    check("a plan has everything that is on sale once", is_whole, f"{message}: {len(kept)} and {len(rejected)}")
     mute = [str(key) for key, reason in rejected.items() if not reason or "None" in reason]
-    check("a plan says why with all that it says", not mute, f"{wanted}: {mute}")
+    check("a plan says why with all that it says", not mute, f"{message}: {mute}")
     prices = [each.price_usd_per_hour or 0.0 for each in found.kept]
-    check("a plan begins with what is cheapest", prices == sorted(prices), f"{wanted}: {prices}")
+    check("a plan begins with what is cheapest", prices == sorted(prices), f"{message}: {prices}")

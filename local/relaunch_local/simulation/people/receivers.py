@@ -1,4 +1,4 @@
-"""Notices with which people try a receiver out, `relaunch notices test`: each is an event as real ones are, and says so."""
+"""Notices with which people try a receiver out, `relaunch notices test`: events as real ones are, which say so."""
 
 import json
 import random
@@ -38,7 +38,7 @@ def _problem_of(notice: Notice, now: datetime) -> str:
         return problems[0]
     if detail["machine"]["purchase"] not in _PURCHASES:
         return f"no purchase option: {detail['machine']['purchase']}"
-    if not (detail.get("attempt") == 1 and notice.is_test and notice.first_at <= now):
+    if not (detail.get("attempt") == 1 and notice.is_test and notice.first_at and notice.first_at <= now):
         return f"no first attempt, or no test: {detail}"
     if notice.all_interruptions != len(notice.interruptions) or not notice.interruptions:
         return f"{notice.all_interruptions} interruptions: {notice.interruptions}"

@@ -124,9 +124,7 @@ def _is_nearest_working_day(day: datetime, number: int) -> bool:
     return nearest.date() == day.date()
 
 
-def _next(
-    minutes: str, hours: str, month: str, is_day: _DayRule, zone: ZoneInfo, now: datetime
-) -> datetime | None:
+def _next(minutes: str, hours: str, month: str, is_day: _DayRule, zone: ZoneInfo, now: datetime) -> datetime | None:
     first = datetime.combine(now.astimezone(zone).date(), time(12))
     months = set(_numbers(month, 1, 12))
     for day in (first + timedelta(days=number) for number in range(_FARTHEST)):
