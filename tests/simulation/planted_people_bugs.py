@@ -8,9 +8,12 @@ from typing import Any
 from relaunch.adapters.definition_file import writer
 from relaunch.core.definitions import schedule_expression
 from relaunch.core.definitions.accelerator import Accelerators
+from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.kubernetes import acs_checks, acs_profile, pod_fragment
+from relaunch.core.kubernetes.rules import kubernetes_revision
 from relaunch.core.notices import samples
 from relaunch.core.offerings.offering import Offering
+from relaunch.core.revisions.revision import Revision
 from relaunch.core.selection import notices, offering_filters, offering_table, selection
 from relaunch.core.selection.instance_type_filters import TYPE_FILTERS
 from relaunch.core.selection.offering_table import rank_key
@@ -61,6 +64,11 @@ def _reasons_lost(function: Callable[..., Rejection | None]) -> Callable[..., Re
         return None if found is None else replace(found, reason="")
 
     return reject
+
+
+def _without_gpus(definition: JobDefinition) -> Revision:
+    revision = kubernetes_revision(definition)
+    return replace(revision, containers=tuple(replace(each, gpu_count=0) for each in revision.containers))
 
 
 def _dearest_first(offering: Offering, zone_count: int) -> Any:
@@ -219,6 +227,18 @@ PEOPLE_BUGS = (
         "what does nothing on a cluster is said to",
     ),
     PlantedBug(
+        "shares-for-all",
+        "the pod of a job for a cluster has no GPU of its own",
+        changed(plan_jobs, kubernetes_revision=_without_gpus),
+        "a plan for a cluster asks for the GPUs of its job",
+    ),
+    PlantedBug(
+        "rejections-lost",
+        "a plan forgets the first of what it rejects",
+        changed(selection, _rank_rejections=lambda rejected: tuple(rejected[1:])),
+        "a plan has everything that is on sale once",
+    ),
+    PlantedBug(
         "memory-per-gpu-unread",
         "the memory that a job needs per GPU rejects no instance type",
         changed(selection, TYPE_FILTERS=tuple(each for each in TYPE_FILTERS if each[0] != "memory-per-card")),
@@ -240,7 +260,7 @@ PEOPLE_BUGS = (
         "a plan says why with all that it says",
     ),
     PlantedBug(
-        "dearest-first",
+        "plan-from-the-dearest",
         "a plan begins with what is dearest",
         changed(offering_table, rank_key=_dearest_first),
         "a plan begins with what is cheapest",

@@ -16,7 +16,7 @@ _ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu")
 _DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 _FARTHEST = 800
-_MOST = 3
+_MOST = 6
 # With what makes Scheduler refuse it: both days, none, five fields, a value that a field does not have, a step of none.
 _REFUSED = (
     "cron(0 6 * * * *)",
