@@ -177,7 +177,8 @@ class Lambdas:
             except Exception as error:
                 if not isinstance(error, PortError):
                     self._unhandled(name, error)
-                self._times.failed(name, message, None if invocation.failed_calls else began_at, error)
+                is_excused = invocation.failed_calls > 0 and isinstance(error, PortError)
+                self._times.failed(name, message, None if is_excused else began_at, error)
                 raise
             self._times.handled(name, message)
             self._on_handled(name, body, began_at)

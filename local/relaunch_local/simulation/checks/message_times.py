@@ -1,8 +1,8 @@
 """Checks that what is asked for is done in time: by each message of a queue, and by the schedule of every minute.
 
-The time counts from when nothing failed on the way and it was not done all the same. A try in which a call failed for
-good, or that ended with its function, excuses it until the next one; so does one that says that it comes too early, or
-that it is not allowed to.
+The time counts from when nothing failed on the way and it was not done all the same. A try that says that a call of it
+failed for good, or that ended with its function, excuses it until the next one; so does one that says that it comes too
+early, or that it is not allowed to.
 """
 
 from collections.abc import Callable, Iterable
