@@ -215,8 +215,7 @@ class SimulatedAccount(CheckedWrites):
         done = (self.invariants.effects.when, self.useless.is_tried_alone, self.useless.pauses.until)
         self.choices = Choices(self.clock, self.invariants.check, *sold, *done)
         self.refusals.find_open = self.choices.find_open
-        most = self.scenario.limits.max_running_jobs
-        known = (self.choices, self.objects, self.calls.failed_at, most, self.machines.told)
+        known = (self.choices, self.objects, self.calls.failed_at, self.scenario.limits.max_running_jobs)
         self.wait_reasons = WaitReasons(self.clock, self.invariants.check, *known)
         self.provider_queues = ProviderQueues(
             self.clock,

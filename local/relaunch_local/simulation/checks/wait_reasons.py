@@ -17,8 +17,6 @@ from relaunch_local.simulation.checks.groups import is_group_wait
 
 _LONGEST_FUNCTION = timedelta(seconds=67)
 _STACK = ""
-# What EC2 says of one pool alone.
-_LACKS = frozenset({"InsufficientInstanceCapacity", "UnfulfillableCapacity"})
 
 
 @dataclass(slots=True)
@@ -32,8 +30,6 @@ class WaitReasons:
     _failed_at: Mapping[str, Sequence[datetime]]
     """When the calls of each action failed for good."""
     _max_running_jobs: int
-    _told: Mapping[str, Sequence[tuple[object, str]]]
-    """By machine of our own: what EC2 refused, and by which code."""
     _holders: dict[str, str] = field(default_factory=dict)
     """The definitions of the jobs that hold a slot."""
     _full_at: dict[str, datetime] = field(default_factory=dict)
@@ -66,10 +62,6 @@ class WaitReasons:
                     has_stopped or job.machines.requested > 0 or (before is not None and bool(before.machine_id))
                 )
                 self._check("a job pauses only after a stop, or a machine that was refused", has_failed, job.job_id)
-                codes = {code for _, code in self._told.get(before.machine_id, ())} if before is not None else set()
-                is_lack = bool(codes) and codes <= _LACKS and (before is None or before.attempt == job.attempt)
-                message = f"{job.job_id}: {', '.join(sorted(codes))}"
-                self._check("a job does not pause for a pool that has no capacity", not is_lack, message)
             case WaitReason.CHECKPOINT:
                 self._check("a job waits for its checkpoints only while they cannot be read", self._is_unread(now), "")
             case _:
