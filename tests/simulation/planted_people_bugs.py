@@ -1,4 +1,4 @@
-"""Bugs in what people are told, and in when what is asked for is done."""
+"""Bugs in what people are shown, and in when what is asked for is done."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -107,13 +107,13 @@ PEOPLE_BUGS = (
         "warning-heeded-late",
         "the function that handles warnings fails twice with each",
         _handled_at_the_third_try(warnings),
-        "what EC2 tells of an instance is heeded in time",
+        "a message of EC2 on an instance is handled in time",
     ),
     PlantedBug(
         "task-change-heeded-late",
         "the function that handles changes of tasks fails twice with each",
         _handled_at_the_third_try(task_changes),
-        "what ECS tells of a task is heeded in time",
+        "a message of ECS on a task is handled in time",
     ),
     PlantedBug(
         "notice-late",
@@ -212,7 +212,7 @@ PEOPLE_BUGS = (
         "any-dns",
         "pods that must meet by name may have any policy of DNS",
         changed(pod_fragment, _CLUSTER_DNS=frozenset({"ClusterFirst", "Default"})),
-        "a mistake in a file is told where it is",
+        "a mistake in a file is shown where it is",
     ),
     PlantedBug(
         "no-dns",
@@ -285,7 +285,8 @@ PEOPLE_BUGS = (
     ),
 )
 
-_machine_type, _event_type = samples.EventMachine, samples.JobStateChange
+_machine_type = samples.EventMachine
+_event_type = samples.JobStateChange
 
 
 def _machine(members: Mapping[str, Any]) -> Any:

@@ -28,8 +28,8 @@ class Promise:
 # Of jobs that take a slot or a machine from each other some lose the race, again and again, for three minutes.
 PROMISES = {
     "submit_job": Promise("what happens becomes a job in time", timedelta(seconds=150)),
-    "observe_task": Promise("what ECS tells of a task is heeded in time", timedelta(seconds=150)),
-    "observe_capacity": Promise("what EC2 tells of an instance is heeded in time", timedelta(seconds=50)),
+    "observe_task": Promise("a message of ECS on a task is handled in time", timedelta(seconds=150)),
+    "observe_capacity": Promise("a message of EC2 on an instance is handled in time", timedelta(seconds=50)),
     "launch_attempt": Promise("a launch that is due is made in time", timedelta(seconds=330)),
     "request_machine": Promise("a machine that is due is asked for in time", timedelta(seconds=330)),
     "send_notices": Promise("a notice is sent in time", timedelta(seconds=330)),

@@ -20,11 +20,14 @@ from relaunch.core.kubernetes.node_fit import GpuNode
 from relaunch_local.simulation.checks.record import Check
 
 _DRIVERS = AcsDrivers(date(2026, 9, 24), {"T4": ModelDrivers(("535.161.08",)), "L20": ModelDrivers(("550.90.07",))})
-_CLASS, _MODEL = "alibabacloud.com/compute-class", "alibabacloud.com/gpu-model-series"
+_CLASS = "alibabacloud.com/compute-class"
+_MODEL = "alibabacloud.com/gpu-model-series"
 _DRIVER = "alibabacloud.com/gpu-driver-version"
 _VIRTUAL = {"type": "virtual-kubelet"}
 _RESERVED = {"alibabacloud.com/node-type": "reserved", _MODEL: "L20"}
-_SHARING, _MEMORY, _COMPUTE = "ack.node.gpu.schedule", "aliyun.com/gpu-mem", "aliyun.com/gpu-core.percentage"
+_SHARING = "ack.node.gpu.schedule"
+_MEMORY = "aliyun.com/gpu-mem"
+_COMPUTE = "aliyun.com/gpu-core.percentage"
 # By minor version of the cluster: the oldest scheduler with shares of compute, and one before it.
 _SCHEDULERS = {
     20: ("1.20.4-ack-8.0", "1.20.4-ack-7.0"),
@@ -135,7 +138,9 @@ def _ask_for_default(check: Check, dice: random.Random) -> None:
         left = json.loads(remove_driver(text, pods) or "[]")
         is_told = _is_refused(json.dumps(left), pods)
     except Exception as error:  # noqa: BLE001 - whatever it is, nothing is set
-        after, left, is_told, message = [], [], False, repr(error)
+        after = left = []
+        is_told = False
+        message = repr(error)
     own = [each["effect"]["labels"][_DRIVER] for each in after if each["objectSelector"]["matchLabels"] == labels]
     others = [each for each in before if each["objectSelector"]["matchLabels"] != labels]
     is_kept = all(each in after for each in others)
@@ -144,7 +149,7 @@ def _ask_for_default(check: Check, dice: random.Random) -> None:
 
 
 def _is_refused(text: str, pods: PodSelection) -> bool:
-    """Return whether who removes what is not there is told so, in words about selectors."""
+    """Return whether who removes what is not there learns so, in words about selectors."""
     try:
         remove_driver(text, pods)
     except NoDefaultDriverError as error:

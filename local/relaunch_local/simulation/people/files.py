@@ -85,7 +85,7 @@ def ask_for_files(check: Check, dice: random.Random, definitions: Sequence[JobDe
     for key, written in dice.sample(_WRONG, _MOST):
         problems = _problems_of(written)
         is_told = any(key in each.rpartition(": ")[0] or f"`{key}`" in each for each in problems)
-        check("a mistake in a file is told where it is", is_told, f"{key}: {problems}")
+        check("a mistake in a file is shown where it is", is_told, f"{key}: {problems}")
     for written in dice.sample(_RIGHT, _MOST):
         problems = _problems_of(written)
         check("a file that is right is read", not problems, f"{written}: {problems}")
@@ -108,8 +108,9 @@ def _check_written(check: Check, drawn: JobDefinition) -> None:
     try:
         text = write_definitions([definition])
         found = parse_definitions(text, "relaunch.yaml", load_catalogue())
-    except Exception as error:  # noqa: BLE001 - whatever it is, the file is of no use
-        found, text = [], repr(error)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the file is useless
+        found = []
+        text = repr(error)
     check("a definition that is written to a file is read as it was", found == [definition], text[:200])
 
 
@@ -140,9 +141,12 @@ def _check_notices(check: Check, dice: random.Random, now: datetime) -> None:
             plan = plan_on_kubernetes(definition, now, None)
             notices = plan.notices
             asked = [each.gpu_count for each in plan.revision.containers] if plan.revision is not None else []
-        except Exception as error:  # noqa: BLE001 - whatever it is, nobody is told anything
-            notices, asked = (repr(error),), []
-        told = {name for name in chosen if any(f"`{name}` has no effect" in each for each in notices)}
-        is_told = told == given.keys() and ("disk" not in given or any("`kubernetes.disk`" in each for each in notices))
+        except Exception as error:  # noqa: BLE001 - whatever it is, nobody learns anything
+            notices = (repr(error),)
+            asked = []
+        named = {name for name in chosen if any(f"`{name}` has no effect" in each for each in notices)}
+        is_told = named == given.keys() and (
+            "disk" not in given or any("`kubernetes.disk`" in each for each in notices)
+        )
         check("what does nothing on a cluster is said to", is_told, f"{base['target']} {given}: {notices}")
         check("a plan for a cluster asks for the GPUs of its job", asked == [1], f"{base['target']}: {asked}")

@@ -1,7 +1,7 @@
 """Plans of jobs in a region that sells a dozen instance types: what each job needs, against what the types have.
 
 The figures of the types are those of EC2 (DescribeInstanceTypes, as the catalogue has them), the prices are drawn. What
-fits is told apart from the application, well away from what ECS and the kernel keep of an instance.
+fits is found apart from the application, well away from what ECS and the kernel keep of an instance.
 """
 
 import math
@@ -41,7 +41,8 @@ _MAX_SPOT_RATIO = 0.9
 _MIB_PER_GIB = 1024
 _MOST = 3
 _QUOTA_SHARE = 0.2
-_SPOT, _ON_DEMAND = PurchaseOption.SPOT, PurchaseOption.ON_DEMAND
+_SPOT = PurchaseOption.SPOT
+_ON_DEMAND = PurchaseOption.ON_DEMAND
 # "Amazon EC2 service quotas" (Amazon EC2 Instance Types): the vCPUs of these families together, by purchase option.
 _QUOTAS = {
     ("g", _SPOT): "L-3819A6DF",
@@ -106,7 +107,8 @@ def ask_for_plans(check: Check, dice: random.Random, now: datetime) -> None:
             plan = plan_on(available, *_asked(wanted, dice))
             notices = plan.notices
         except Exception as error:  # noqa: BLE001 - whatever it is, nobody gets a plan
-            plan, notices = None, (repr(error),)
+            plan = None
+            notices = (repr(error),)
         is_given = plan is not None and plan.selection is not None
         check("who plans a job gets a plan", is_given, f"{wanted}: {notices}")
         if plan is not None and plan.selection is not None:

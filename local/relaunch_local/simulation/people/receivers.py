@@ -25,7 +25,8 @@ def ask_for_test(check: Check, dice: random.Random, now: datetime) -> None:
             later = sample_notice(kind, number, now + timedelta(seconds=dice.randint(1, 600)))
             is_new = later.event.id != notice.event.id
         except Exception as error:  # noqa: BLE001 - whatever it is, the receiver gets nothing
-            problem, is_new = repr(error), True
+            problem = repr(error)
+            is_new = True
         check("a receiver that is tried out gets an event as real ones are", not problem, f"{kind}: {problem}")
         check("a receiver that is tried out twice gets two events", is_new, str(kind))
 

@@ -1,6 +1,6 @@
 """Schedule expressions that people write, and those that they get wrong.
 
-What Scheduler takes, and when it sends, is in "Schedule types in EventBridge Scheduler" (its User Guide); each is told
+What Scheduler takes, and when it sends, is in "Schedule types in EventBridge Scheduler" (its User Guide); each is found
 apart from the application, day by day.
 """
 
@@ -45,7 +45,7 @@ _DayRule = Callable[[datetime], bool]
 
 
 def ask_for_schedules(check: Check, dice: random.Random, now: datetime) -> None:
-    """Check what is said of some expressions, and the times that are shown for them."""
+    """Check which expressions are taken, and the times that are shown for them."""
     for expression in dice.sample(_REFUSED, 5):
         is_told = bool(_problem_of(expression))
         check("a schedule that Scheduler refuses is refused before", is_told, f"{expression} is taken")
@@ -150,7 +150,10 @@ def _numbers(text: str, lowest: int, highest: int) -> Iterator[int]:
         span, _, step = part.partition("/")
         first, dash, last = span.partition("-")
         begin = lowest if first == "*" else _number(first)
-        end = _number(last) if dash else (highest if step or first == "*" else begin)
+        is_open = bool(step) or first == "*"
+        end = highest if is_open else begin
+        if dash:
+            end = _number(last)
         every = list(range(begin, end + 1)) if begin <= end else [*range(begin, highest + 1), *range(lowest, end + 1)]
         yield from every[:: int(step or 1)]
 
