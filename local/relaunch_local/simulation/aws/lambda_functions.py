@@ -17,12 +17,12 @@ from relaunch.entrypoints.reconcile import reconcile
 from relaunch.entrypoints.sns import handle_message as handle_topic_message
 from relaunch.ports import Dependencies, PermanentError, PortError, TransientError
 from relaunch_local.ecs import Clock
+from relaunch_local.simulation.aws.message_times import MessageTimes
 from relaunch_local.simulation.aws.outages import LAMBDA, SQS, Outages
 from relaunch_local.simulation.aws.runtime import Invocation, KilledError, Runtime
 from relaunch_local.simulation.aws.sns import TOPICS_QUEUE
 from relaunch_local.simulation.aws.sqs import Message, Queues
 from relaunch_local.simulation.aws.template import ACCOUNT, NOTICES_QUEUES, REGION, FunctionSettings, Stack
-from relaunch_local.simulation.checks.message_times import MessageTimes
 
 OnEnd = Callable[[Any, BaseException | None], None]
 _CLOCK_SKEW_SECONDS = 3.0
