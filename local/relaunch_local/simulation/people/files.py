@@ -126,6 +126,8 @@ def _as_in_file(definition: JobDefinition) -> JobDefinition:
         changed |= {"policy": plain.policy, "padding": plain.padding}
     elif definition.estimated_duration is None and definition.total_steps is None:
         changed["estimated_duration"] = timedelta(minutes=5)
+    if (estimated := changed.get("estimated_duration")) is not None:
+        changed["max_runtime"] = max(changed["max_runtime"], estimated)
     inputs = {name.replace("-", "_"): rule for name, rule in definition.inputs.items()}
     return replace(definition, inputs=inputs, **changed)
 
