@@ -37,6 +37,7 @@ from simulation.planted_launch_bugs import LAUNCH_BUGS
 from simulation.planted_machine_bugs import MACHINE_BUGS
 from simulation.planted_message_bugs import MESSAGE_BUGS
 from simulation.planted_notice_bugs import NOTICE_BUGS
+from simulation.planted_people_bugs import PEOPLE_BUGS
 from simulation.planted_progress_bugs import PROGRESS_BUGS
 from simulation.planted_record_bugs import RECORD_BUGS
 from simulation.planted_reservation_bugs import RESERVATION_BUGS
@@ -68,6 +69,7 @@ BUGS = (
     *GANG_BUGS,
     *TRIGGER_BUGS,
     *NOTICE_BUGS,
+    *PEOPLE_BUGS,
 )
 _FILE = Path(__file__).with_name("seeds_found.json")
 _FOUND = json.loads(_FILE.read_text(encoding="utf-8"))

@@ -136,10 +136,8 @@ class SimulatedAccount(CheckedWrites):
         self.deadlines = self._watch_deadlines()
         self.notices = Notices(self)
         self.deps = self._deps()
-        unhandled = self.invariants.unhandled
-        self.lambdas = self.lambdas_type(
-            self.stack, self._function, self.queues, self.runtime, unhandled, self.message_handled, self.outages
-        )
+        checks = (self.invariants.unhandled, self.message_handled, self.outages, self.invariants.check)
+        self.lambdas = self.lambdas_type(self.stack, self._function, self.queues, self.runtime, *checks)
         self._deploy()
         self._subscribe()
 

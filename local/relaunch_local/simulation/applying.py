@@ -4,13 +4,15 @@ Whoever runs it runs it again until it succeeds, with the file as it is by then.
 somebody else meanwhile is refused to them, as its version is another one.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from relaunch.core.definitions.definition import JobDefinition, ScheduleTrigger, Trigger
-from relaunch.core.definitions.ownership import Owner
+from relaunch.core.definitions.ownership import Owner, caller_of
 from relaunch.core.triggers.schedules import has_schedules
+from relaunch.ports import StaleWriteError
 from relaunch.usecases import arrange_schedules as scheduling
 from relaunch.usecases import arrange_upload_rules as arranging
 from relaunch.usecases import register_definitions as registering
@@ -20,7 +22,8 @@ from relaunch_local.simulation.aws.scheduler import GroupOfStack
 from relaunch_local.simulation.aws.template import ACCOUNT
 from relaunch_local.simulation.aws.upload_rules import RulesOfBus
 
-_OWNER = Owner("github.com/acme/training", "relaunch.yaml", f"arn:aws:iam::{ACCOUNT}:user/ada")
+_FILE = "relaunch.yaml"
+_MOST_TRIES = 3
 
 
 @dataclass(slots=True)
@@ -53,6 +56,9 @@ class Applying:
         self._rules = RulesOfBus(account.bus, account.calls)
         self._schedules = GroupOfStack(account.scheduler, account.calls)
         self._file = {each.name: each for each in account.scenario.every_definition}
+        self._sessions = itertools.count(1)
+        self._in_vain = 0
+        """How often `apply` has failed in a row although no call did."""
         self._running = 0
         """How many run `apply` just now."""
         self.registrations: list[Registration] = []
@@ -72,10 +78,29 @@ class Applying:
             TransientError, PermanentError: it failed; run it again.
         """
         self._running += 1
+        began_at = self._account.clock.now()
+        is_done = False
         try:
             self._register()
+            is_done = True
+        except StaleWriteError:
+            # Somebody else applied the file meanwhile.
+            self._in_vain = 0
+            raise
+        except Exception as error:
+            self._note_failure(began_at, error)
+            raise
         finally:
             self._running -= 1
+            self._in_vain = 0 if is_done else self._in_vain
+
+    def _note_failure(self, began_at: datetime, error: Exception) -> None:
+        """Check that a file is applied in the end where no call fails."""
+        has_failed = any(times[-1] >= began_at for times in self._account.calls.failed_at.values() if times)
+        self._in_vain = 0 if has_failed else self._in_vain + 1
+        is_applied = self._in_vain < _MOST_TRIES
+        message = f"{self._in_vain} times: {error!r}"
+        self._account.invariants.check("who applies a file again has it applied", is_applied, message)
 
     def _register(self) -> None:
         deps = self._account.deps
@@ -84,7 +109,8 @@ class Applying:
         registered = deps.definitions.list_registered()
         file = dict(self._file)
         definitions = list(file.values())
-        changes = registering.compare_definitions(definitions, registered, _OWNER, take_over=True)
+        owner = self._owner()
+        changes = registering.compare_definitions(definitions, registered, owner)
         notes: list[str] = []
         are_scheduled = has_schedules([*definitions, *(each.definition for each in registered)])
         are_scheduled = are_scheduled or scheduling.are_left_behind(schedules, notes.append)
@@ -96,7 +122,7 @@ class Applying:
             scheduling.add_schedules(definitions, schedules, self._pause)
         for each in definitions:
             self._note_begin(each)
-        registering.register_definitions(changes, _OWNER, deps)
+        registering.register_definitions(changes, owner, deps)
         arranging.settle_upload_rules(deps.definitions, rules, self._pause)
         if are_scheduled:
             scheduling.settle_schedules(deps.definitions, schedules, self._pause)
@@ -105,6 +131,12 @@ class Applying:
             self._check_rules()
             if not notes:
                 self.check_schedules(self._account.stores.definitions.list_definitions())
+
+    def _owner(self) -> Owner:
+        """Return who applies the file: each time another session of a role, in half of the seeds from no repository."""
+        session = f"arn:aws:sts::{ACCOUNT}:assumed-role/training/ada-{next(self._sessions)}"
+        repository = "github.com/acme/training" if self._account.chance.seed % 2 else ""
+        return Owner(repository, _FILE, caller_of(session))
 
     def _note_begin(self, definition: JobDefinition) -> None:
         now = self._account.clock.now()

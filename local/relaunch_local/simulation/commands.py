@@ -5,6 +5,7 @@ of functions do, and its process may be killed. Whoever ran it runs it again unt
 """
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -38,6 +39,8 @@ _MOST = 10
 # Of the plans: how many are for what the stack has.
 _OWN_SHARE = 0.5
 _AGAIN_SECONDS = (5.0, 120.0)
+# Another one may have changed the same meanwhile, and that is no fault of a call.
+_MOST_TRIES = 4
 
 
 class Commands:
@@ -50,6 +53,8 @@ class Commands:
         self._workload = workload
         self._dice = account.chance.stream("commands")
         self._numbers = itertools.count(1)
+        self._in_vain = Counter[str]()
+        """How often each command has failed in a row although no call of it did."""
         if not account.scenario.has_commands:
             return
         every: Sequence[Callable[[], None]] = (
@@ -77,7 +82,7 @@ class Commands:
             else:
                 account.invariants.check("a plan that is asked for is given", "plan" in answer, f"{request}: {answer}")
 
-        account.lambdas.call("job_api", lambda: answer_request(request, "", account.deps), on_end)
+        account.lambdas.call("job_api", lambda: answer_request(request, "", account.deps), on_end, "plan")
 
     def _plan(self) -> None:
         """Run `relaunch plan`, for what the stack has or for all types of the region."""
@@ -86,6 +91,11 @@ class Commands:
 
         def plan() -> None:
             plans = planning.plan_jobs(deps.definitions.list_definitions(), deps)
+            for each in plans:
+                why = [one.rejection.reason for one in (each.selection.rejected if each.selection else ())]
+                mute = [text for text in (*each.notices, *why) if not text or "None" in text]
+                message = f"{each.definition.name}: {mute[:3]}"
+                self._account.invariants.check("a plan says why with all that it says", not mute, message)
             for each in plans if is_own else ():
                 revision = each.revision.arn if each.revision is not None else ""
                 self._account.choices.check_plan(each.definition, revision, each.selection, each.at)
@@ -150,8 +160,15 @@ class Commands:
     def _run(self, what: str, body: Callable[[], object], again: Callable[[], None]) -> None:
         """Run a command, and later another one if it fails."""
         account = self._account
+        began_at = account.clock.now()
 
         def on_end(_answer: Any, error: BaseException | None) -> None:
+            has_failed = any(times[-1] >= began_at for times in account.calls.failed_at.values() if times)
+            is_in_vain = error is not None and not (has_failed or isinstance(error, KilledError))
+            self._in_vain[what] = self._in_vain[what] + 1 if is_in_vain else 0
+            is_answered = self._in_vain[what] < _MOST_TRIES
+            message = f"relaunch {what}: {self._in_vain[what]} times: {error!r}"
+            account.invariants.check("who repeats a command gets what it is for", is_answered, message)
             if error is None:
                 return
             if not isinstance(error, KilledError | PortError):

@@ -55,7 +55,7 @@ class PullRequests:
             if not account.chance.is_calm:
                 account.clock.call_later(self._dice.uniform(*_AGAIN_SECONDS), partial(self._ask, request, kinds))
 
-        account.lambdas.call("plan_api", lambda: answer_plan_request(request, account.deps), on_end)
+        account.lambdas.call("plan_api", lambda: answer_plan_request(request, account.deps), on_end, "compare")
 
     def _check(self, answer: Mapping[str, Any], kinds: Mapping[str, str]) -> None:
         """Check that the answer has what was changed, and a plan of whatever may run."""

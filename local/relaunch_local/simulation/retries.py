@@ -84,7 +84,7 @@ class Retries:
             if point is not None or job.job_id in self._workload.without_checkpoint:
                 self._workload.without_checkpoint.add(answer["job"]["job_id"])
 
-        account.lambdas.call("job_api", lambda: answer_request(request, "", account.deps), on_end)
+        account.lambdas.call("job_api", lambda: answer_request(request, "", account.deps), on_end, key)
 
     def _check_answer(self, job: Job, key: str, job_id: str) -> None:
         check = self._account.invariants.check

@@ -36,6 +36,7 @@ from relaunch_local.simulation.faults.spot_drought import OnDemandShortages, Spo
 from relaunch_local.simulation.faults.stalled_trainings import StalledTrainings
 from relaunch_local.simulation.faults.useless_machines import UselessMachineFaults
 from relaunch_local.simulation.options import Options
+from relaunch_local.simulation.people.questions import ask_everything
 from relaunch_local.simulation.pull_requests import PullRequests
 from relaunch_local.simulation.refreshes import Refreshes
 from relaunch_local.simulation.retention import Retention
@@ -160,6 +161,7 @@ class SeedRun:
     def _let_people_work(self) -> None:
         self.applying = Applying(self.account)
         Commands(self.account, self.workload, self.applying)
+        ask_everything(self.account)
         self.triggers = TriggerWorkload(self.account, self.applying)
         PullRequests(self.account, self.workload)
 
@@ -301,9 +303,14 @@ class SeedRun:
         )
 
 
-def run_seed(seed: int, options: Options | None = None) -> SeedResult:
-    """Run one seed."""
+def prepare_seed(seed: int, options: Options | None = None) -> SeedRun:
+    """Return the run of a seed, which has not begun."""
     chosen = options or Options()
     if seed % _OVER_DYNAMODB_EVERY == _FIRST_OVER_DYNAMODB and chosen.scenario is None:
         chosen = replace(chosen, dynamodb=True)
-    return SeedRun(seed, chosen).run()
+    return SeedRun(seed, chosen)
+
+
+def run_seed(seed: int, options: Options | None = None) -> SeedResult:
+    """Run one seed."""
+    return prepare_seed(seed, options).run()

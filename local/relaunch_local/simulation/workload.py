@@ -189,7 +189,7 @@ class Workload:
             elif delivery not in self._useless:
                 self._accept(event)
 
-        account.lambdas.call("github_webhook", handle, on_end)
+        account.lambdas.call("github_webhook", handle, on_end, delivery)
 
     def _refused(self, error: BaseException, again: Callable[[], None]) -> None:
         """Let a person have a delivery made again that the webhook refused, where no sweep does."""
@@ -306,7 +306,7 @@ class Workload:
             if not state.is_final or state is JobState.CANCELLED:
                 self.cancellations.setdefault(job_id, account.clock.now())
 
-        account.lambdas.call("job_api", lambda: answer_request(request, "", account.deps), on_end)
+        account.lambdas.call("job_api", lambda: answer_request(request, "", account.deps), on_end, f"cancel {job_id}")
 
     def expect(self, function: str, error: BaseException) -> None:
         """Let faults be answered by an error, and nothing else."""

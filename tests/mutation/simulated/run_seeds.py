@@ -75,24 +75,32 @@ def run(runs: dict[int, str], quiet: list[int], *, is_first_enough: bool) -> dic
 
 
 def run_one(seed: int, *, is_quiet: bool) -> tuple[str | None, str | None]:
-    """Return the violation that says most of a seed, None if there is none, and the fingerprint of its run."""
+    """Return the violation that says most of a seed, None if there is none, and the fingerprint of its run.
+
+    What was violated before a run broke off counts, too.
+    """
     signal.setitimer(signal.ITIMER_VIRTUAL, SEED_SECONDS, 1.0)
+    violations: list[str] = []
+    print_of_run = None
     try:
         # They import the replaced modules.
         from fingerprint import fingerprint  # noqa: PLC0415
 
         from relaunch_local.simulation import Options  # noqa: PLC0415
-        from relaunch_local.simulation.run import run_seed  # noqa: PLC0415
+        from relaunch_local.simulation.run import prepare_seed  # noqa: PLC0415
 
-        result = run_seed(seed, Options(without_faults=True, calm_limit=_QUIET_LIMIT) if is_quiet else None)
+        run = prepare_seed(seed, Options(without_faults=True, calm_limit=_QUIET_LIMIT) if is_quiet else None)
+        violations = run.account.invariants.violations
+        print_of_run = fingerprint(run.run())
+        found = None
     except OutOfTimeError:
-        return f"it takes more than {SEED_SECONDS:.0f} s", None
+        found = f"it takes more than {SEED_SECONDS:.0f} s"
     except Exception as error:  # noqa: BLE001 - a mutant may raise anything, anywhere
-        return f"{type(error).__name__}: {error}"[:200], None
+        found = f"{type(error).__name__}: {error}"[:200]
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
-    harm = [each for each in result.violations if names_harm(each)]
-    return next(iter([*harm, *result.violations]), None), fingerprint(result)
+    harm = (each for each in violations if names_harm(each))
+    return next(harm, found or next(iter(violations), None)), print_of_run
 
 
 def names_harm(finding: str) -> bool:

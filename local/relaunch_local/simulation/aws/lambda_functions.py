@@ -17,6 +17,7 @@ from relaunch.entrypoints.reconcile import reconcile
 from relaunch.entrypoints.sns import handle_message as handle_topic_message
 from relaunch.ports import Dependencies, PermanentError, PortError, TransientError
 from relaunch_local.ecs import Clock
+from relaunch_local.simulation.aws.message_times import MessageTimes
 from relaunch_local.simulation.aws.outages import LAMBDA, SQS, Outages
 from relaunch_local.simulation.aws.runtime import Invocation, KilledError, Runtime
 from relaunch_local.simulation.aws.sns import TOPICS_QUEUE
@@ -57,14 +58,30 @@ class Lambdas:
     _on_handled: Callable[[str, str, datetime], None]
     """Called with each message that was handled without an error, and when handling began."""
     _outages: Outages
+    _check: Callable[[str, bool, str], None]
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    _times: MessageTimes = field(init=False)
 
-    def call(self, name: str, body: Callable[[], Any], on_end: OnEnd) -> None:
-        """Invoke a function once."""
+    def __post_init__(self) -> None:
+        """Watch how long it takes until what functions are asked for is done."""
+        self._times = MessageTimes(self._runtime.clock, self._check)
+
+    def call(self, name: str, body: Callable[[], Any], on_end: OnEnd, asked: str = "") -> None:
+        """Invoke a function once; `asked` names what for, the same each time that somebody tries again."""
         if self._outages.is_away(LAMBDA):
             on_end(None, ThrottledError(name))
             return
-        self._invoke(self._stack.functions[name], body, on_end)
+        invocation = Invocation(next(self._numbers), name)
+        began_at = self._runtime.clock.now()
+
+        def note(answer: Any, error: BaseException | None) -> None:
+            if error is None:
+                self._times.ended(name, asked)
+            else:
+                self._times.broke_off(name, None if invocation.failed_calls else began_at, error, asked)
+            on_end(answer, error)
+
+        self._invoke(self._stack.functions[name], body, note, invocation)
 
     def call_asynchronously(self, name: str, body: Callable[[], Any], request: Mapping[str, Any] | None = None) -> None:
         """Invoke a function as `InvocationType=Event` does: Lambda retries, then gives up."""
@@ -77,11 +94,16 @@ class Lambdas:
     def _try(
         self, settings: FunctionSettings, body: Callable[[], Any], request: Mapping[str, Any] | None, number: int
     ) -> None:
+        invocation = Invocation(next(self._numbers), settings.name)
+        began_at = self._runtime.clock.now()
+
         def on_end(_answer: Any, error: BaseException | None) -> None:
             if error is None:
+                self._times.ended(settings.name)
                 return
             if not isinstance(error, (KilledError, TransientError, PermanentError)):
                 self._unhandled(settings.name, error)
+            self._times.broke_off(settings.name, None if invocation.failed_calls else began_at, error)
             if number >= settings.asynchronous_tries:
                 self._give_up(settings, request, "RetriesExhausted")
                 return
@@ -89,7 +111,7 @@ class Lambdas:
             delay = _ASYNCHRONOUS_RETRY_SECONDS[number - 1]
             self._runtime.clock.call_later(delay, lambda: self._try(settings, body, request, number + 1))
 
-        self._invoke(settings, body, on_end)
+        self._invoke(settings, body, on_end, invocation)
 
     def _give_up(self, settings: FunctionSettings, request: Mapping[str, Any] | None, condition: str) -> None:
         """Send a call to the function's on-failure destination, if it has one ("Capturing records", Lambda)."""
@@ -124,9 +146,12 @@ class Lambdas:
                 if not isinstance(error, KilledError):
                     self._unhandled(name, error)
                 self._queues.deaths.update(message.origin for message in batch if not message.is_deleted)
+                self._times.died(batch)
                 on_handled(None)
                 return
-            on_handled({int(each["itemIdentifier"]) for each in answer["batchItemFailures"]})
+            failed = {int(each["itemIdentifier"]) for each in answer["batchItemFailures"]}
+            self._times.came_back(message for message in batch if message.number in failed)
+            on_handled(failed)
 
         invocation = Invocation(next(self._numbers), name, batch, lineage=lineage)
         self._invoke(settings, lambda: self._handle(name, invocation), on_end, invocation)
@@ -146,13 +171,16 @@ class Lambdas:
         def handle_message(body: str, deps: Dependencies) -> Any:
             invocation.begin(cast("_Body", body).number)
             began_at = invocation.began_at = self._runtime.clock.now()
+            message = invocation.messages[invocation.current]
             try:
                 answer = handler(body, deps)
-            except PortError:
-                raise
             except Exception as error:
-                self._unhandled(name, error)
+                if not isinstance(error, PortError):
+                    self._unhandled(name, error)
+                is_excused = invocation.failed_calls > 0 and isinstance(error, PortError)
+                self._times.failed(name, message, None if is_excused else began_at, error)
                 raise
+            self._times.handled(name, message)
             self._on_handled(name, body, began_at)
             return answer
 

@@ -338,6 +338,7 @@ class Invariants:
             found = explain(job, self._clock.now())
         except Exception as error:  # noqa: BLE001 - whatever it is, the user sees it instead of an explanation
             self.unhandled("relaunch explain", error)
+            self.check("every job can be explained", holds=False, message=f"{job.job_id} is {job.state}: nothing")
             return
         check_explanation(self.check, job, found, self._clock.now())
 

@@ -40,7 +40,8 @@ class Seen(NamedTuple):
 
 # Compiled: by jsonschema, which interprets the schema, each event took a twentieth of all time.
 @cache
-def _published_schema() -> Draft202012Validator:
+def published_schema() -> Draft202012Validator:
+    """Return the schema of docs/events.schema.json."""
     return Draft202012Validator(json.loads((REPOSITORY / "docs" / "events.schema.json").read_text(encoding="utf-8")))
 
 
@@ -100,7 +101,7 @@ class JobEventChecks:
         sequence = event["sequence"]
         is_named = event["id"] == f"{job_id}:{sequence}" and event["time"].endswith("Z")
         self._check("an event is named by its job and its number", is_named, event["id"])
-        problems = [each.message for each in _published_schema().iter_errors(event)]
+        problems = [each.message for each in published_schema().iter_errors(event)]
         self._check("an event keeps the published schema", not problems, f"{event['id']}: {problems[:1]}")
         self._check_names(event)
         known = self.taken.setdefault(event["id"], entry["Detail"])

@@ -15,6 +15,9 @@ _LONGEST_FUNCTION = timedelta(seconds=67)
 _COMMIT = re.compile("[0-9a-f]{40}")
 _MANIFEST = re.compile(f"s3://{BUCKET}/.*[.]manifest")
 
+# What a value that is missing leaves in a text.
+_HOLE = re.compile(r"\bNone\b|\bdatetime\.|<[a-z_.]+ object at |<[A-Z][A-Za-z]+\.[A-Z_]+: ")
+
 _NAMED_BY = {
     "github:push:": ("RELAUNCH_GIT_SHA", _COMMIT),
     "github:workflow_run:": ("RELAUNCH_GIT_SHA", _COMMIT),
@@ -34,6 +37,7 @@ def check_record(check: Check, before: Job | None, job: Job, timeline: Sequence[
         is_told = bool(entry.event) and isinstance(entry.detail, str) and entry.attempt_number in (None, number)
         is_told &= abs(now - entry.at) <= _LONGEST_FUNCTION
         check("a timeline entry tells what happened, and when", is_told, f"{job.job_id}: {entry}")
+        check("no text has a hole", not _HOLE.search(entry.detail or ""), f"{job.job_id}: {entry}")
     if before is None:
         return
     if before.state is not job.state:
@@ -90,6 +94,9 @@ def check_explanation(check: Check, job: Job, explanation: Explanation, now: dat
     # Only the end of a training is not known.
     is_told &= (explanation.next_at is None) == is_over or job.state is JobState.RUNNING
     check("every job can be explained", is_told, f"{job.job_id} is {job.state}: {explanation}")
+    texts = (explanation.waiting_for, explanation.next_step, job.reason)
+    holes = [each for each in texts if each and _HOLE.search(str(each))]
+    check("no text has a hole", not holes, f"{job.job_id}: {holes}")
 
 
 def check_parameters(check: Check, job: Job, spec: ProcessSpec) -> None:

@@ -198,13 +198,13 @@ class LimitedLambdas(Lambdas):
     containers: int = 0
     _free: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
 
-    def call(self, name: str, body: Callable[[], Any], on_end: OnEnd) -> None:
+    def call(self, name: str, body: Callable[[], Any], on_end: OnEnd, asked: str = "") -> None:
         """Invoke a function once, unless too many run."""
         if self.running >= LAMBDA_CONCURRENCY:
             self.refused += 1
             on_end(None, TooManyRequestsError(name))
         else:
-            super().call(name, body, on_end)
+            super().call(name, body, on_end, asked)
 
     def call_asynchronously(self, name: str, body: Callable[[], Any], request: Mapping[str, Any] | None = None) -> None:
         """Queue an asynchronous invocation; Lambda retries after a second while too many run."""
