@@ -176,16 +176,8 @@ class SimulatedAccount(CheckedWrites):
         self.free_hour = FreeHour(*checked, self.runtime.message_began_at)
         self.absent_agents = AbsentAgentChecks(*checked, self.objects, self._hosts)
         machines.on_termination = self.free_hour.termination_asked
-        useless = self.useless = UselessMachines(
-            self.clock,
-            check,
-            jobs,
-            machines.hosts,
-            machines.bills,
-            machines.terminations,
-            machines.misled,
-            machines.machines,
-        )
+        launched = (machines.hosts, machines.bills, machines.terminations, machines.misled, machines.machines)
+        useless = self.useless = UselessMachines(self.clock, check, jobs, *launched)
         lacking = (useless.have_lacked, useless.is_a_pool_avoided, useless.pauses.until)
         self.invariants.wakes.has_used_up = self.useless.has_used_up
         self.refusals = Refusals(self.clock, self.runtime, check, jobs, self.facts.outage_time, *lacking)

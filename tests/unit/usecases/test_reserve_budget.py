@@ -88,18 +88,18 @@ def test_a_machine_of_our_own_is_bought_only_if_the_budget_has_room(usd: float) 
     assert (reserved(story)["stack"] > 0) is is_bought
 
 
-@pytest.mark.parametrize("is_told", [True, False], ids=["EC2 answered", "it did not yet"])
-def test_what_the_machine_of_a_cancelled_job_has_cost_stays_reserved(*, is_told: bool) -> None:
+@pytest.mark.parametrize("has_answer", [True, False], ids=["EC2 answered", "it did not yet"])
+def test_what_the_machine_of_a_cancelled_job_has_cost_stays_reserved(*, has_answer: bool) -> None:
     story = with_budgets(MachineStory(), stack=10.0)
-    job_id = story.start() if is_told else story.submit_and_deliver(push())
+    job_id = story.start() if has_answer else story.submit_and_deliver(push())
     story.clock.advance(15 * 60)
 
     cancel_job(job_id, "cancelled", story.deps)
 
     assert story.job(job_id).state is JobState.CANCELLED
     # A quarter of an hour at $0.40, and what its volume and its address cost.
-    assert (0.1 < reserved(story)["stack"] < 0.12) is is_told
-    assert (reserved(story)["stack"] == 0) is not is_told
+    assert (0.1 < reserved(story)["stack"] < 0.12) is has_answer
+    assert (reserved(story)["stack"] == 0) is not has_answer
 
 
 def test_while_it_runs_a_job_renews_what_it_reserved() -> None:

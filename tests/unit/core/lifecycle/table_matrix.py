@@ -64,9 +64,7 @@ def stopped_attempt(kind: StopKind = StopKind.INTERRUPTION) -> Any:
     return replace(attempt, placement=closed, task_status="STOPPED", stop=Stop(kind, NOW))
 
 
-def _fruitless() -> Any:
-    """Build an attempt that ran for an hour until NOW."""
-    return replace(stopped_attempt(), started_at=NOW - timedelta(hours=1))
+RAN_FOR_AN_HOUR = replace(stopped_attempt(), started_at=NOW - timedelta(hours=1))
 
 
 def _pending(**fields: Any) -> Job:
@@ -116,7 +114,7 @@ _WARNED = Handover(NOW, "end of the Capacity Block", NOW + timedelta(minutes=10)
 
 SITUATIONS: Mapping[str, Job] = {
     "w0": _waiting(WaitReason.LAUNCH),
-    "wr": _waiting(WaitReason.LAUNCH, attempt=_fruitless(), has_slot=True, first_started_at=NOW),
+    "wr": _waiting(WaitReason.LAUNCH, attempt=RAN_FOR_AN_HOUR, has_slot=True, first_started_at=NOW),
     "wi": _waiting(WaitReason.IMAGE),
     "ws": _waiting(WaitReason.SLOT),
     "wc": _waiting(WaitReason.CAPACITY),
