@@ -130,7 +130,11 @@ unit: environment
 # Only they are measured: it would double the time of the rest. None of them waits, and each worker collects all of them.
 test: setup build ## All tests, also those that deploy into the emulator (six and a half minutes on two processors)
 	@$(ENVIRONMENT)/pytest -q -n $(PROCESSORS) $(SIDE_BY_SIDE) tests/unit/core --cov
-	@$(ENVIRONMENT)/pytest -q -n $(WORKERS) $(SIDE_BY_SIDE) --ignore=tests/unit/core -m "not benchmark and not browser and not kubernetes and not multi_node and not neighbours and not planted and not pytorch and not trainers" --durations=20 --durations-min=8
+	@$(ENVIRONMENT)/pytest -q -n $(WORKERS) $(SIDE_BY_SIDE) --ignore=tests/unit/core -m "not benchmark and not browser and not kubernetes and not multi_node and not neighbours and not planted and not pytorch and not simulated and not trainers" --durations=20 --durations-min=8
+
+.PHONY: test-simulation
+test-simulation: environment ## The rest of the simulation: a bug planted for each invariant, kills at every step, load, releases beside each other (a minute)
+	@$(ENVIRONMENT)/pytest -q -n $(PROCESSORS) $(SIDE_BY_SIDE) -m "simulated and not planted" tests/simulation
 
 # `.ci/run` has one interpreter. A Python may change what a library reads of our code: 3.12 did with enumerations.
 .PHONY: test-python
