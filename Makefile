@@ -120,7 +120,7 @@ WORKERS = $(shell expr $(PROCESSORS) + 2)
 SIDE_BY_SIDE := --dist loadfile --no-loadscope-reorder
 
 # Side by side, for mypy uses one processor and waits for nothing.
-check: environment ## The lint and the unit tests but those that take seconds each (two minutes on two processors)
+check: environment ## The lint and the unit tests but those that take seconds each (a minute and a half on two processors)
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint unit
 
 unit: environment
@@ -128,7 +128,7 @@ unit: environment
 
 # core/ decides: its own tests take every branch of it, and a branch that none can take is deleted.
 # Only they are measured: it would double the time of the rest. None of them waits, and each worker collects all of them.
-test: setup build ## All tests, also those that deploy into the emulator (six and a half minutes on two processors)
+test: setup build ## All tests, also those that deploy into the emulator (four and a half minutes on two processors)
 	@$(ENVIRONMENT)/pytest -q -n $(PROCESSORS) $(SIDE_BY_SIDE) tests/unit/core --cov
 	@$(ENVIRONMENT)/pytest -q -n $(WORKERS) $(SIDE_BY_SIDE) --ignore=tests/unit/core -m "not benchmark and not browser and not kubernetes and not multi_node and not neighbours and not planted and not pytorch and not simulated and not trainers" --durations=20 --durations-min=8
 
