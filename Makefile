@@ -133,7 +133,7 @@ test: setup build ## All tests, also those that deploy into the emulator (four a
 	@$(ENVIRONMENT)/pytest -q -n $(WORKERS) $(SIDE_BY_SIDE) --ignore=tests/unit/core -m "not benchmark and not browser and not kubernetes and not multi_node and not neighbours and not planted and not pytorch and not simulated and not trainers" --durations=20 --durations-min=8
 
 .PHONY: test-simulation
-test-simulation: environment ## The rest of the simulation: kills at every step, load, recovery, releases beside each other (half a minute)
+test-simulation: environment ## The rest of the simulation: kills at every step, load, recovery, releases beside each other (three quarters of a minute)
 	@$(ENVIRONMENT)/pytest -q -n $(PROCESSORS) $(SIDE_BY_SIDE) -m "simulated and not planted" tests/simulation
 
 # `.ci/run` has one interpreter. A Python may change what a library reads of our code: 3.12 did with enumerations.
