@@ -24,7 +24,7 @@ from relaunch.core.lifecycle.events import (
 from relaunch.core.machines.charges import Charge, DayCost, charges_of, rate_of
 from relaunch.core.machines.machine import Machine, MachineState
 
-# A cent a minute is the least that is worth a write of its own; clocks of functions differ by seconds.
+# Less than a cent, or than what clocks of functions that differ by seconds make of it, is not worth a write of its own.
 _LEAST_USD = 0.01
 _LEAST_SHARE = 0.02
 
