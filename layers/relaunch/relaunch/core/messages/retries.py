@@ -9,6 +9,8 @@ from datetime import timedelta
 LONGEST_RETRY = timedelta(days=4)
 """For how long a message may fail for temporary reasons."""
 _SOONEST_SECONDS = 5
+LONGEST_RACE = timedelta(minutes=1)
+"""What counts of the time that a message has failed when others have just saved its item before it: they were quick."""
 # So long an outage may be felt after its end. It is longer after six hours: where SQS takes a message twice, because
 # its answer was lost, each copy comes back, and there would be ever more in four days.
 _LONGEST_PAUSE_SECONDS = 300

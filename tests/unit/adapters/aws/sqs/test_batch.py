@@ -15,7 +15,7 @@ from fakes.sources import ListLog
 from relaunch.adapters.aws.sqs.batch import Consumer, Queues, handle_batch
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
 from relaunch.adapters.aws.sqs.source_queue import SourceQueue
-from relaunch.ports import NotGrantedError, NotYetError, PermanentError, TransientError
+from relaunch.ports import NotGrantedError, NotYetError, PermanentError, StaleWriteError, TransientError
 
 LAST_TRY = 5
 
@@ -250,6 +250,17 @@ def test_the_longer_it_fails_the_later_it_comes_back_and_not_all_at_once(consume
     assert len(after) == 100
     assert least <= min(after) < max(after) < most
     assert len(set(after)) > 15
+
+
+@pytest.mark.parametrize("minutes", [1, 300, 600])
+def test_a_race_that_was_lost_after_a_long_outage_is_run_again_within_a_minute(consumer: Function, minutes) -> None:
+    since = attributes(failing_since=(NOW - timedelta(minutes=minutes)).isoformat())
+
+    consumer.handle(raising(StaleWriteError("another was faster")), record(messageAttributes=since))
+
+    (sent,) = consumer.sqs.sent_again
+    assert 35 <= sent["seconds"] < 60
+    assert sent["failing_since"] == since["failing_since"]["stringValue"]
 
 
 def test_what_fails_for_more_than_four_days_is_given_up_with_what_failed(consumer: Function) -> None:

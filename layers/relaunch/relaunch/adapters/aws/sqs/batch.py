@@ -21,9 +21,9 @@ from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
 from relaunch.adapters.aws.sqs.record import Record
 from relaunch.adapters.aws.sqs.source_queue import SourceQueue, failing_since, spread_of, tries_of
 from relaunch.core.messages.handling_order import ReceivedMessage, order_messages
-from relaunch.core.messages.retries import LONGEST_RETRY, retry_seconds
+from relaunch.core.messages.retries import LONGEST_RACE, LONGEST_RETRY, retry_seconds
 from relaunch.core.records import dataclass
-from relaunch.ports import NotGrantedError, NotYetError, PermanentError, TransientError
+from relaunch.ports import NotGrantedError, NotYetError, PermanentError, StaleWriteError, TransientError
 
 # Enough for a call that hangs once (connecting 3 s, reading 8 s, see bootstrap) and is answered then.
 _NEEDED_MILLISECONDS = 12_000
@@ -152,7 +152,8 @@ def _try(record: Record, consumer: Consumer, queues: Queues) -> None:
         if failing_for > LONGEST_RETRY:
             dead_letters.send(record, f"given up after {failing_for} of temporary errors: {error}")
         else:
-            source.send_again(record, retry_seconds(failing_for, spread_of(record)), since)
+            waited = min(failing_for, LONGEST_RACE) if isinstance(error, StaleWriteError) else failing_for
+            source.send_again(record, retry_seconds(waited, spread_of(record)), since)
     except PermanentError as error:
         dead_letters.send(record, str(error) or type(error).__name__)
     except Exception as error:
