@@ -123,6 +123,8 @@ class Deadlines:
     _watched: dict[str, _Watched] = field(default_factory=dict)
     _starts: dict[str, dict[int, timedelta]] = field(default_factory=dict)
     """By job and attempt: how long its task was awaited."""
+    _shown: dict[str, float] = field(default_factory=dict)
+    """By definition: how fast its trainings have been at most, as far as they were looked at."""
 
     def job_saved(self, job: Job) -> None:
         """Look at a job that was created or saved."""
@@ -177,6 +179,9 @@ class Deadlines:
         watched = self._watched[job_id]
         now = self._clock.now()
         self._on_demand.look(now)
+        name = job.definition.name
+        ran_at = (each.speed for each in self._trainings.running.values() if each.job_id == job_id)
+        self._shown[name] = max(self._shown.get(name, 0.0), *ran_at, 0.0)
         slack = self._slack(job, watched.deadline)
         lost = max(-slack, _NONE) - max(-watched.slack, _NONE)
         if lost > _NONE and watched.left_at_deadline is None:
@@ -305,12 +310,17 @@ class Deadlines:
         return self._owner_of_start(job, watched, now, placement.offering.purchase, start)
 
     def _is_too_slow(self, job: Job, watched: _Watched, now: datetime, start: str) -> bool:
-        """Return whether the machine, when it was chosen, was too slow for the deadline, and another one was not."""
+        """Return whether the machine, when it was chosen, was too slow for the deadline, and another one was not.
+
+        That of the other one has to be known: published peaks say it, or trainings of the definition have shown it.
+        """
+        definition = job.definition
         name = job.current_attempt.placement.offering.instance_type
-        if start not in watched.slow and job.definition.name in self._speeds:
-            true = self._speeds[job.definition.name][name].true
+        if start not in watched.slow and definition.name in self._speeds:
+            true = self._speeds[definition.name][name].true
             is_late = watched.deadline - now < self._work_left(job) / true
-            watched.slow[start] = is_late and watched.slack > _NONE
+            known = max(self._on_demand.least_speed(definition), self._shown.get(definition.name, 0.0))
+            watched.slow[start] = is_late and self._slack(job, watched.deadline, known) > _NONE
         return watched.slow.get(start, False)
 
     def _owner_of_start(

@@ -56,6 +56,8 @@ class AccountFacts:
     """Tasks that ECS does not describe once they have stopped."""
     known_at: dict[str, datetime] = field(default_factory=dict)
     """By task: when a function first handled an event of it, or an answer of RunTask that names it."""
+    named: set[str] = field(default_factory=set)
+    """The tasks that RunTask named in an answer which a function had."""
     instances_told_at: dict[str, datetime] = field(default_factory=dict)
     """By instance: when EC2 first told of it a function that was not killed over that, or one that described it."""
     stop_asked_at: dict[str, datetime] = field(default_factory=dict)
@@ -126,6 +128,7 @@ class AccountFacts:
         `has_failed`: a call failed for good, and the function went on without its answer.
         """
         now = self._clock.now()
+        self.named.update(told)
         for arn in told:
             self.known_at.setdefault(arn, now)
         if function == "observe_task" and TASK_STATE_CHANGE in body:
@@ -326,6 +329,14 @@ class AccountFacts:
         """Return whether nobody told the application of a task while ECS described it."""
         known_at = self.known_at.get(task_arn)
         return known_at is None or (stopped_at is not None and known_at > stopped_at + STOPPED_KEPT - _SECOND)
+
+    def is_unplaced(self, task_arn: str) -> bool:
+        """Return whether RunTask never named a task, and ECS does not list it once it has stopped.
+
+        An event of it is not enough where several tasks are launched together: those that were placed are listed when
+        no more are sent.
+        """
+        return task_arn in self.forgotten and task_arn not in self.named
 
     def may_be_lost(self, task_arn: str, stopped_at: datetime | None, at: datetime) -> bool:
         """Return whether ECS may have said, for as long as it documents, that there is no such task.

@@ -196,6 +196,18 @@ def test_without_room_a_start_is_stopped_and_what_saves_is_left_alone() -> None:
     assert decided(paying("fz"), full, after=timedelta(minutes=50)).is_ignored
 
 
+def test_what_stops_for_longer_than_its_lease_is_counted_beyond_the_limit() -> None:
+    full = BudgetsRead((replace(STACK, monthly_usd=0.4, reserved_in={MONTH: 0.4}),))
+
+    early = decided(paying("sn"), full, after=timedelta(minutes=55))
+    late = decided(paying("sn"), full, after=timedelta(minutes=56))
+
+    assert early.budgets == ()
+    assert late.job.state is JobState.STOPPING
+    assert late.budgets == (BudgetChange("stack", MONTH, pytest.approx(0.4 * 11 / 60)),)
+    assert late.job.reserved.usd == {"stack": pytest.approx(0.4 * 71 / 60)}
+
+
 def test_without_room_a_machine_that_is_not_ready_is_given_back() -> None:
     full = BudgetsRead((replace(STACK, monthly_usd=0.4, reserved_in={MONTH: 0.4}),))
 

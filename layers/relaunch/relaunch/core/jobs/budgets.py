@@ -28,6 +28,8 @@ RENEWED_BEFORE = LEASE / 2
 """A lease is renewed when less than this is left of it: a running task is looked at every ten minutes."""
 STOPPED_BEFORE = LEASE / 4
 """A task whose lease cannot be renewed is stopped when less than this is left: it needs minutes to save."""
+COUNTED_BEFORE = LEASE / 12
+"""Of a task that stops, and whose lease cannot be renewed, what it costs until it has stopped counts from here on."""
 _WARNED_PERCENT = 80
 # What floats of sums differ by is no change.
 _LEAST_USD = 1e-9

@@ -5,7 +5,7 @@ job
   ├─ runs, starts, stops or waits for its machine, and less than RENEWED_BEFORE is left of its lease
   │    ├─ there is room ──▶ reserves an hour from now
   │    └─ no room, and less than STOPPED_BEFORE is left ──▶ saves, stops, waits for the budget; a machine that
-  │         is not ready is given back
+  │         is not ready is given back; what stops for longer than that is counted beyond the limit
   └─ has no machine and no task any more ──▶ gives back what it did not need
 """
 
@@ -14,6 +14,8 @@ from datetime import datetime, timedelta
 
 from relaunch.core.jobs.attempt import IntentKind, PlacementState, StopIntent
 from relaunch.core.jobs.budgets import (
+    COUNTED_BEFORE,
+    LEASE,
     RENEWED_BEFORE,
     STOPPED_BEFORE,
     Budget,
@@ -85,7 +87,13 @@ def renew_lease(job: Job, event: BudgetsRead, now: datetime, limits: StackLimits
     if exceeded is None:
         renewed = set_next_check(replace(job, reserved=reserved), job.wake_at or now, job.pending)
         return replace(renewed, budgets=changes)
-    if job.state is JobState.STOPPING or _left_of_lease(job, event.budgets, now) >= STOPPED_BEFORE:
+    left = _left_of_lease(job, event.budgets, now)
+    if job.state is JobState.STOPPING and left < COUNTED_BEFORE:
+        # It is paid for until it has stopped, whatever the limit.
+        reserved, changes = reserve(job, event.budgets, per_hour * (STOPPED_BEFORE / LEASE), now)
+        counted = set_next_check(replace(job, reserved=reserved), job.wake_at or now, job.pending)
+        return replace(counted, budgets=tuple(replace(each, limits=None) for each in changes))
+    if job.state is JobState.STOPPING or left >= STOPPED_BEFORE:
         return set_next_check(job, job.wake_at or now, job.pending)
     reason = describe_exceeded(exceeded, per_hour, now)
     if job.state is JobState.WAITING:

@@ -41,3 +41,12 @@ def test_the_time_for_which_an_agent_was_away_is_added_up_between_two_times() ->
     assert facts.away_time(HOST, began_at, began_at + 5 * MINUTE) == timedelta(0)
     assert facts.away_time(HOST, began_at + 15 * MINUTE, began_at + 40 * MINUTE) == 15 * MINUTE
     assert facts.away_time("i-2", began_at, began_at + 40 * MINUTE) == timedelta(0)
+
+
+def test_a_task_that_runtask_never_named_is_unplaced_once_ecs_has_forgotten_it() -> None:
+    facts = AccountFacts(Clock(), lambda _arn: HOST)
+    facts.forgotten = {"named", "unanswered"}
+
+    facts.message_handled("launch_attempt", "{}", {"named"}, has_failed=False)
+
+    assert [each for each in ("named", "unanswered", "described") if facts.is_unplaced(each)] == ["unanswered"]
