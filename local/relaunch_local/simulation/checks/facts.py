@@ -128,8 +128,8 @@ class AccountFacts:
         `has_failed`: a call failed for good, and the function went on without its answer.
         """
         now = self._clock.now()
-        self.named.update(told)
         for arn in told:
+            self.named.add(arn)
             self.known_at.setdefault(arn, now)
         if function == "observe_task" and TASK_STATE_CHANGE in body:
             detail = json.loads(body)["detail"]
