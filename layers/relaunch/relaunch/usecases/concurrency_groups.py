@@ -5,8 +5,8 @@ from datetime import datetime
 
 from relaunch.core.jobs.groups import GroupStanding
 from relaunch.core.jobs.job import Job, TimelineEntry
-from relaunch.core.lifecycle.events import CancelAsked, SlotDenied
-from relaunch.core.lifecycle.groups import enter_group, jobs_to_wake, leaves_group, slot_of, waits_for_group, with_place
+from relaunch.core.lifecycle.events import SlotDenied
+from relaunch.core.lifecycle.groups import enter_group, jobs_to_wake, slot_of, waits_for_group, with_place
 from relaunch.core.lifecycle.job_changes import as_created
 from relaunch.ports import JobDependencies, StaleWriteError
 
@@ -55,27 +55,14 @@ def load_standing(job: Job, deps: JobDependencies) -> GroupStanding | None:
     return deps.jobs.load_group(slot) if slot and not job.state.is_final else None
 
 
-def find_replacement(job: Job, deps: JobDependencies) -> CancelAsked | None:
-    """Return the cancellation of a job that is to leave its group for a newer one; None for any other.
+def find_denial(job: Job, standing: GroupStanding, deps: JobDependencies) -> SlotDenied | None:
+    """Return that another job holds the group of a job, as it was loaded for the launch; None if it may be launched.
 
     Raises:
         TransientError: throttled or unreachable.
     """
-    standing = load_standing(job, deps)
-    return None if standing is None else leaves_group(job, standing)
-
-
-def find_denial(job: Job, deps: JobDependencies) -> CancelAsked | SlotDenied | None:
-    """Return why a job of a group is not to be launched now; None if it may be, as every job without a group.
-
-    Raises:
-        TransientError: throttled or unreachable.
-    """
-    standing = load_standing(job, deps)
-    if standing is None:
-        return None
-    denial = leaves_group(job, standing) or waits_for_group(job, standing)
-    if isinstance(denial, SlotDenied) and _is_over(denial.holder, deps):
+    denial = waits_for_group(job, standing)
+    if denial is not None and _is_over(denial.holder, deps):
         # An earlier release, which knows no groups, ended it, or its table was restored.
         deps.jobs.release_group(slot_of(job), denial.holder)
         return None

@@ -7,10 +7,11 @@ from relaunch.core.jobs.effects import RequestLaunch
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.overheads import machine_asked_at
 from relaunch.core.jobs.state import REFUSED_WAITS, JobState, WaitReason
+from relaunch.core.lifecycle.groups import leaves_group
 from relaunch.ports import LaunchDependencies, StaleWriteError
 from relaunch.usecases.advance_job import advance_job, apply_event, finish_pending
 from relaunch.usecases.choose_placement import choose_unless_no_progress
-from relaunch.usecases.concurrency_groups import find_denial, find_replacement
+from relaunch.usecases.concurrency_groups import find_denial, load_standing
 from relaunch.usecases.hand_over import hand_over
 from relaunch.usecases.send_placement import send_placement
 
@@ -42,7 +43,8 @@ def launch_attempt(job_id: str, deps: LaunchDependencies) -> Job | None:
 
 def _launch_once(job_id: str, deps: LaunchDependencies, *, has_lost: bool) -> Job | None:
     job = deps.jobs.load_job(job_id)
-    if job is not None and (replacement := find_replacement(job, deps)) is not None:
+    standing = load_standing(job, deps) if job is not None else None
+    if job is not None and standing is not None and (replacement := leaves_group(job, standing)) is not None:
         return advance_job(job_id, lambda _job: replacement, deps)
     if job is None or _is_at_work(job, deps):
         reason = "no such job" if job is None else "another function has just decided on it, and does what follows"
@@ -54,7 +56,7 @@ def _launch_once(job_id: str, deps: LaunchDependencies, *, has_lost: bool) -> Jo
         return hand_over(job, deps)
     was_waiting = job.state is JobState.WAITING
     if was_waiting and _may_choose(job, deps):
-        denial = find_denial(job, deps)
+        denial = find_denial(job, standing, deps) if standing is not None else None
         job = choose_unless_no_progress(job, deps) if denial is None else apply_event(job, denial, deps)
         has_lost = False
     if has_lost:
