@@ -118,8 +118,9 @@ def _spent(job: Job, now: datetime) -> str:
     usd, basis = cost_so_far(job, now)
     if basis is CostBasis.UNKNOWN:
         return ", at an unknown cost"
-    about = "up to" if basis is CostBasis.LIMIT else "about"
-    return f", {about} {format_cost(usd)}" if usd else ""
+    if usd < 0.01:
+        return ", less than $0.01" if usd else ""
+    return f", {'up to' if basis is CostBasis.LIMIT else 'about'} {format_cost(usd)}"
 
 
 def format_attempt_price(attempt: Attempt) -> str:

@@ -47,6 +47,18 @@ def test_the_table_and_the_line_above_say_alike_how_long_a_program_ran_whose_tas
     assert capture.get().split()[-2:] == ["12s", "DEACTIVATING"]
 
 
+@pytest.mark.parametrize(("usd", "shown"), [(0.0, "0 failures"), (0.004, "0 failures, less than $0.01")])
+def test_what_cost_less_than_a_cent_is_said_to(usd: float, shown: str) -> None:
+    job = make_running_job(state=JobState.SUCCEEDED, attempt=None)
+    job = replace(job, totals=replace(job.totals, cost_usd=usd))
+    console = Console(file=io.StringIO(), width=100)
+
+    with console.capture() as capture:
+        console.print(render_job(JobHistory(job, (), (), ()), explain(job, NOW), NOW, ()))
+
+    assert next(line for line in capture.get().splitlines() if line.startswith("Ran")).endswith(shown)
+
+
 def run_at(session, **prices):
     """Run a job for an hour on the only offering, at these prices, until it has ended; return its id."""
     session.deps.definitions.save_definition(make_definition())
