@@ -7,7 +7,7 @@ import pytest
 from fakes.story import MINUTE
 from relaunch.core.machines.events import InstanceState
 from relaunch.core.machines.machine import DeregisterNode
-from relaunch.ports import TransientError
+from relaunch.ports import NotGrantedError, TransientError
 
 
 class TestEnding:
@@ -72,13 +72,14 @@ class TestEnding:
 
         machines.assert_over(ended)
 
-    def test_jobs_are_charged_though_ecs_does_not_let_its_node_go(self, machines, ended):
-        # EC2 tells for an hour why an instance ended; ECS may be away for longer.
+    @pytest.mark.parametrize("error", [TransientError("deregistering: time-out"), NotGrantedError("deregistering: no")])
+    def test_jobs_are_charged_though_ecs_does_not_let_its_node_go(self, machines, ended, error):
+        # EC2 tells for an hour why an instance ended; ECS may be away for longer, or a permission missing.
         deregister = machines.tasks.deregister
-        machines.tasks.deregister = Mock(side_effect=TransientError("deregistering: time-out"))
+        machines.tasks.deregister = Mock(side_effect=error)
         machines.make_ec2_calls()
         machines.look(after=MINUTE)
-        with pytest.raises(TransientError, match="deregistering"):
+        with pytest.raises(type(error), match="deregistering"):
             machines.make_ec2_calls()
         pending = machines.load(ended).pending
         machines.tasks.deregister = deregister

@@ -9,7 +9,7 @@ from fakes.builders import make_observation
 from fakes.story import MINUTE, machine
 from relaunch.core.jobs.job import FailedStart
 from relaunch.core.jobs.state import JobState
-from relaunch.ports import TransientError
+from relaunch.ports import NotGrantedError, TransientError
 from relaunch.usecases.observe_task import observe_task, task_seen
 from relaunch.usecases.sweep_cluster import sweep_cluster
 
@@ -46,9 +46,12 @@ def test_a_machine_that_is_gone_already_keeps_nothing_back(story, placed_id):
     assert story.attempt(placed_id).instance_id is None
 
 
-def test_a_machine_that_cannot_be_looked_up_delays_no_observation_and_the_next_event_asks_again(story, placed_id):
+@pytest.mark.parametrize("error", [TransientError("ThrottlingException"), NotGrantedError("AccessDeniedException")])
+def test_a_machine_that_cannot_be_looked_up_delays_no_observation_and_the_next_event_asks_again(
+    story, placed_id, error
+):
     running = story.tasks.run(story.arn(placed_id), machine())
-    answers = [TransientError("ThrottlingException: Rate exceeded"), DEFAULT]
+    answers = [error, DEFAULT]
     story.tasks.find_node = Mock(wraps=story.tasks.find_node, side_effect=answers)
 
     story.tell(running)

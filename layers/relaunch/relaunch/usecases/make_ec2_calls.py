@@ -26,7 +26,14 @@ from relaunch.core.machines.machine import (
 from relaunch.core.machines.refusals import find_failures
 from relaunch.core.machines.requesting import expiry_reason, is_surely_absent, may_send, settles
 from relaunch.core.offerings.spot_runs import change_by_failure
-from relaunch.ports import FleetDependencies, StaleWriteError, Termination, TransientError
+from relaunch.ports import (
+    FleetDependencies,
+    NotGrantedError,
+    PortError,
+    StaleWriteError,
+    Termination,
+    TransientError,
+)
 from relaunch.usecases.advance_machine import advance_machine, apply_machine_event, finish_effects, save_done
 from relaunch.usecases.charge_jobs import charge_jobs
 from relaunch.usecases.reopen_offerings import learn_pool
@@ -60,7 +67,7 @@ def _end(machine: Machine, deps: FleetDependencies) -> Machine:
 
     ECS may not answer for hours, and EC2 tells for one hour only why an instance ended, and whether it is billed.
     """
-    failed: dict[MachineEffect, TransientError] = {}
+    failed: dict[MachineEffect, PortError] = {}
     for effect in machine.pending:
         try:
             if isinstance(effect, TerminateInstance):
@@ -70,7 +77,7 @@ def _end(machine: Machine, deps: FleetDependencies) -> Machine:
                 deps.targets.ecs.deregister(effect.node)
             elif isinstance(effect, ChargeJobs):
                 charge_jobs(machine, deps)
-        except TransientError as error:
+        except (TransientError, NotGrantedError) as error:
             failed[effect] = error
     done = TerminateInstance | DeregisterNode | ChargeJobs
     left = tuple(each for each in machine.pending if each in failed or not isinstance(each, done))

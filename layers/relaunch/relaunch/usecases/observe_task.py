@@ -11,7 +11,7 @@ from relaunch.core.lifecycle.gangs import decided_by_part, has_gang, observe_gan
 from relaunch.core.lifecycle.running import observed
 from relaunch.core.lifecycle.table import is_new_observation
 from relaunch.core.lifecycle.verdicts import host_of, may_ask
-from relaunch.ports import JobDependencies, PortError, TransientError
+from relaunch.ports import JobDependencies, NotGrantedError, PortError, TransientError
 from relaunch.usecases.advance_job import advance_job
 
 
@@ -106,7 +106,8 @@ def task_seen(observation: TaskObservation, job: Job, deps: JobDependencies) -> 
     may change what the stop means.
 
     Raises:
-        TransientError: the task stopped without having run, and the target does not tell now on which node; retry.
+        TransientError, NotGrantedError: the task stopped without having run, and the target does not tell now on which
+            node; retry.
     """
     event = task_located(observation, job, deps)
     now = deps.clock.now()
@@ -126,7 +127,8 @@ def task_located(observation: TaskObservation, job: Job, deps: JobDependencies) 
     """Return the event of an observation, with the node if that is not known yet; EC2 is not asked of a stopped task.
 
     Raises:
-        TransientError: the task stopped without having run, and the target does not tell now on which node; retry.
+        TransientError, NotGrantedError: the task stopped without having run, and the target does not tell now on which
+            node; retry.
     """
     name = observation.node
     is_known = job.attempt is not None and job.attempt.instance_id is not None
@@ -139,7 +141,7 @@ def task_located(observation: TaskObservation, job: Job, deps: JobDependencies) 
         return TaskSeen(observation, own)
     try:
         found = deps.targets.ecs.find_node(name)
-    except TransientError as error:
+    except (TransientError, NotGrantedError) as error:
         # Launches avoid the instance of a task that never ran, for which they need its EC2 instance ID.
         if has_stopped:
             raise
