@@ -26,14 +26,7 @@ from relaunch.core.machines.machine import (
 from relaunch.core.machines.refusals import find_failures
 from relaunch.core.machines.requesting import expiry_reason, is_surely_absent, may_send, settles
 from relaunch.core.offerings.spot_runs import change_by_failure
-from relaunch.ports import (
-    FleetDependencies,
-    NotGrantedError,
-    PortError,
-    StaleWriteError,
-    Termination,
-    TransientError,
-)
+from relaunch.ports import FleetDependencies, NotGrantedError, PortError, StaleWriteError, Termination, TransientError
 from relaunch.usecases.advance_machine import advance_machine, apply_machine_event, finish_effects, save_done
 from relaunch.usecases.charge_jobs import charge_jobs
 from relaunch.usecases.reopen_offerings import learn_pool
