@@ -1,4 +1,4 @@
-"""docs/extending.md has the files that the type checker names when a target, a source of triggers or a filter is new.
+"""docs/extending.md has the files that mypy names for a new target, source of triggers, receiver of notices or filter.
 
 A copy of the sources gets a made-up one of each, mypy runs on it once, and each of its errors names one of them.
 """
@@ -33,6 +33,7 @@ MADE_UP = {
         '    return None if machine.vcpus else Rejection("it is made up")\n\n\n'
     ),
     ("selection/instance_type_filters.py", '    ("manufacturer", '): '    ("made-up", check_made_up),\n',
+    ("../adapters/notices/configuration.py", '"slack", "teams"'): '"made-up", ',
 }
 # The types of what is installed, which have nothing made up, take mypy four times as long as the sources.
 WITHOUT_PACKAGES = (
@@ -48,8 +49,14 @@ WORDS = {
     "MadeUpTrigger": "trigger",
     "MadeUpEvent": "trigger",
     "made_up": "filter",
+    "'made-up'": "receiver",
 }
-SECTIONS = [("target", "A new target"), ("trigger", "A new source of triggers"), ("filter", "A new filter")]
+SECTIONS = [
+    ("target", "A new target"),
+    ("trigger", "A new source of triggers"),
+    ("receiver", "A new kind of receiver of notices"),
+    ("filter", "A new filter"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -92,4 +99,4 @@ def test_the_page_has_the_files_that_mypy_names(named: dict[str, set[str]], kind
 
 
 def test_mypy_names_no_file_for_another_reason(named: dict[str, set[str]]) -> None:
-    assert set(named) == {"target", "trigger"}
+    assert set(named) == {"target", "trigger", "receiver"}

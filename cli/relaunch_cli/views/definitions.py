@@ -181,5 +181,5 @@ def describe_trigger(trigger: Trigger) -> str:
 
 def github_filters(trigger: GithubTrigger) -> dict[str, Sequence[str]]:
     """Return the filters that a GitHub trigger has, by their keys in a definition file."""
-    names = ("branches", "tags", "paths", "workflows", "types", "packages")
+    names = ("branches", "tags", "paths", "workflows", "types", "packages", "run_events")
     return {name: getattr(trigger, name) for name in names if getattr(trigger, name)}

@@ -207,7 +207,9 @@ ALWAYS: Mapping[str, tuple[str, ...]] = {
 Nothing of one target: what runs jobs on a cluster of Kubernetes alone works without the code for ECS.
 """
 
-__getattr__ = load_late(__name__, NAMES)
+# Hidden from the type checker, which else would take any name for one of this module.
+if not TYPE_CHECKING:
+    __getattr__ = load_late(__name__, NAMES)
 
 
 def import_always(function: str) -> None:

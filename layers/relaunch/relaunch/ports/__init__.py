@@ -127,10 +127,13 @@ _PLACES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Import a port."""
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
-    globals()[name] = found
-    return found
+# Hidden from the type checker, which else would take any name for one of this module.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Import a port."""
+        if name not in _PLACES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+        globals()[name] = found
+        return found

@@ -65,6 +65,18 @@ def test_what_a_definition_runs_is_that_of_its_target(target, text):
     ("trigger", "text", "document"),
     [
         (
+            GithubTrigger("a/b", "workflow_run", workflows=("build",), run_events=("merge_group", "issue_comment")),
+            "workflow_run a/b [build] [merge_group issue_comment]",
+            {
+                "github": {
+                    "repository": "a/b",
+                    "event": "workflow_run",
+                    "workflows": ["build"],
+                    "run_events": ["merge_group", "issue_comment"],
+                }
+            },
+        ),
+        (
             GithubTrigger("a/b", "push", branches=("main", "v*"), paths=("x/**",), wait_for_image=WAIT),
             "push a/b [main v*] [x/**], then image trainer",
             {

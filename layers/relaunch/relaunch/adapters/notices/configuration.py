@@ -6,7 +6,7 @@ No error of this module repeats anything of a parameter but the names of its mem
 import re
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Literal
+from typing import Literal, assert_never, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_serializer, model_validator
 
@@ -15,19 +15,11 @@ from relaunch.core.definitions.notice_routes import DEFAULT_KINDS, RECEIVER_NAME
 from relaunch.core.notices.notice import LONGEST_WAIT, Subscription
 
 ReceiverKind = Literal["slack", "teams", "discord", "sns", "webhook"]
-KINDS: tuple[str, ...] = ("slack", "teams", "discord", "sns", "webhook")
+KINDS: tuple[str, ...] = get_args(ReceiverKind)
 MAX_BYTES = 4_096
 """A standard parameter of SSM has 4 KB, and costs nothing."""
 _MINUTES = int(LONGEST_WAIT.total_seconds() // 60)
 _MOST_MINUTES = 14 * 24 * 60
-# What each kind needs: any of these sets.
-_NEEDED: dict[str, tuple[frozenset[str], ...]] = {
-    "slack": (frozenset({"token", "channel"}), frozenset({"url"})),
-    "teams": (frozenset({"url"}),),
-    "discord": (frozenset({"url"}),),
-    "sns": (frozenset({"topic_arn"}),),
-    "webhook": (frozenset({"url", "secret"}),),
-}
 _PLACES = ("url", "token", "channel", "secret", "topic_arn")
 
 
@@ -50,8 +42,9 @@ class ReceiverConfiguration(BaseModel):
     def check_places(self) -> "ReceiverConfiguration":
         """Reject members that its kind has no use for, and a kind without what it needs."""
         given = frozenset(name for name in _PLACES if getattr(self, name) is not None)
-        if given not in _NEEDED[self.kind]:
-            needed = ", or ".join(" and ".join(sorted(each)) for each in _NEEDED[self.kind])
+        choices = _needed(self.kind)
+        if given not in choices:
+            needed = ", or ".join(" and ".join(sorted(each)) for each in choices)
             raise ValueError(f"a receiver of the kind {self.kind} has {needed}, and none of the others")
         return self
 
@@ -68,6 +61,21 @@ class ReceiverConfiguration(BaseModel):
             is_for_all=self.is_for_all,
             waits_after=timedelta(minutes=self.waits_after_minutes),
         )
+
+
+def _needed(kind: ReceiverKind) -> tuple[frozenset[str], ...]:
+    """Return what a kind needs: any of these sets."""
+    match kind:
+        case "slack":
+            return frozenset({"token", "channel"}), frozenset({"url"})
+        case "teams" | "discord":
+            return (frozenset({"url"}),)
+        case "sns":
+            return (frozenset({"topic_arn"}),)
+        case "webhook":
+            return (frozenset({"url", "secret"}),)
+        case _:
+            assert_never(kind)
 
 
 class MalformedReceiverError(Exception):
@@ -98,7 +106,16 @@ def write_configuration(configuration: ReceiverConfiguration) -> str:
     return configuration.model_dump_json(exclude_none=True, exclude_defaults=True)
 
 
-def hosts_of(kind: str, notice_hosts: Sequence[str]) -> tuple[str, ...]:
+def hosts_of(kind: ReceiverKind, notice_hosts: Sequence[str]) -> tuple[str, ...]:
     """Return the hosts that a receiver of a kind may have; those of webhooks are the stack's NoticeHosts."""
-    fixed = {"slack": slack.HOSTS, "teams": teams.HOSTS, "discord": discord.HOSTS}
-    return fixed.get(kind, tuple(notice_hosts))
+    match kind:
+        case "slack":
+            return slack.HOSTS
+        case "teams":
+            return teams.HOSTS
+        case "discord":
+            return discord.HOSTS
+        case "sns" | "webhook":
+            return tuple(notice_hosts)
+        case _:
+            assert_never(kind)

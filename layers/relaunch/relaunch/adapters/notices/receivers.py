@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, Protocol, assert_never
 
 from relaunch.adapters.notices.configuration import (
     MalformedReceiverError,
@@ -76,9 +76,11 @@ class ReceiverMaker:
                 return DiscordWebhook(subscription, url, sender, self.clock)
             case "sns":
                 return SnsTopic(subscription, self._topic(configuration.topic_arn or ""), self.sns)
-            case _:
+            case "webhook":
                 secret = configuration.secret.get_secret_value() if configuration.secret else ""
                 return StandardWebhook(subscription, url, _read_key(secret), sender, self.clock)
+            case _:
+                assert_never(configuration.kind)
 
     def _topic(self, arn: str) -> str:
         if arn not in self.topic_arns:

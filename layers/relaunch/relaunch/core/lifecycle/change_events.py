@@ -29,7 +29,7 @@ class EventTrigger:
     """What started the job."""
 
     source: str
-    """`github`, `s3`, `image`, `eventbridge`, `schedule` or `direct`."""
+    """`github`, `s3`, `image`, `eventbridge`, `schedule`, `sns` or `direct`."""
     identity: str
     """What identifies it: the same for a delivery that comes again."""
     summary: str
@@ -106,7 +106,7 @@ class JobStateChange:
     job_id: str
     definition: str
     target: str
-    """`ecs`, `ack` or `acs`."""
+    """`ecs`, `kubernetes`, `ack` or `acs`."""
     trigger: EventTrigger
     changed: tuple[ChangedPart, ...]
     """Which of these is not as it was in the event before.

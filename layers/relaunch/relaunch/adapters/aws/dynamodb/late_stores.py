@@ -29,4 +29,6 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }
 """What is imported when it is first used, by module; the imports above say the same to the type checker."""
 
-__getattr__ = load_late(__name__, NAMES)
+# Hidden from the type checker, which else would take any name for one of this module.
+if not TYPE_CHECKING:
+    __getattr__ = load_late(__name__, NAMES)
