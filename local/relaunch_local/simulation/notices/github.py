@@ -13,7 +13,7 @@ from relaunch.adapters.github.rest_api import GithubRestApi, RestAnswer
 from relaunch_local.ecs import Clock
 from relaunch_local.internet.github_refusals import REFUSALS
 from relaunch_local.internet.github_statuses import Answer, GithubStatuses
-from relaunch_local.simulation.aws.runtime import Runtime
+from relaunch_local.simulation.aws.runtime import Invocation, Runtime
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.notice_plans import Away, StatusPlan
 from relaunch_local.simulation.notices.status_checks import CommitStatusChecks
@@ -45,6 +45,8 @@ class SimulatedStatuses(GithubRestApi):
         self.failed_at: Mapping[str, Sequence[datetime]] = {}
         self._closed_since: datetime | None = None
         self._closed_until: datetime | None = None
+        self._closed_for: Invocation | None = None
+        """The function that was asked for the pause."""
 
     def _exchange(self, request: Request) -> RestAnswer:
         content = json.loads(request.data if isinstance(request.data, bytes) else b"{}")
@@ -105,6 +107,7 @@ class SimulatedStatuses(GithubRestApi):
             headers = {**headers, "X-RateLimit-Reset": str(int(now.timestamp()) + seconds)}
         if fault == "status-limited":
             self._closed_since = now
+            self._closed_for = self._runtime.current
             self._closed_until = now + timedelta(seconds=seconds)
         return _read((status, headers, body))
 
@@ -113,7 +116,8 @@ class SimulatedStatuses(GithubRestApi):
         if self._closed_since is None or self.checks is None:
             return
         times = (at for name, found in self.failed_at.items() if name.startswith("dynamodb:") for at in found)
-        is_saved = not any(at >= self._closed_since for at in times)
+        is_dead = self._closed_for is not None and bool(self._closed_for.kill_reason)
+        is_saved = not is_dead and not any(at >= self._closed_since for at in times)
         self.checks.check_request(self._closed_since, self._closed_until, is_known=is_saved)
 
     def _seconds(self) -> float:
