@@ -22,6 +22,7 @@ from relaunch.adapters.aws.sqs.source_queue import SourceQueue
 from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.adapters.market_thresholds import load_thresholds
 from relaunch.core.jobs.effects import StopTask
+from relaunch.core.machines.limits import TaskStop
 from relaunch.core.messages.dead_letter import DeadLetterQueue
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies, JobEvents
@@ -75,6 +76,7 @@ from relaunch_local.simulation.checks.provider_queues import ProviderQueues
 from relaunch_local.simulation.checks.refusals import Refusals
 from relaunch_local.simulation.checks.stalls import StallChecks
 from relaunch_local.simulation.checks.trace import Trace
+from relaunch_local.simulation.checks.train_on import TrainsOn
 from relaunch_local.simulation.checks.trigger_starts import TriggerStarts
 from relaunch_local.simulation.checks.useless_machines import UselessMachines
 from relaunch_local.simulation.checks.wait_reasons import WaitReasons
@@ -184,6 +186,8 @@ class SimulatedAccount(CheckedWrites):
         self.endings = Endings(self.clock, check, self.facts.outage_time)
         targets = {each.name: each.target.value for each in self.scenario.every_definition}
         self.job_events = JobEventChecks(self.clock, self.chance, check, self._hosts, targets)
+        is_wanted = limits.machines.task_stop is TaskStop.WHEN_NEXT_READY
+        self.train_on = TrainsOn(self.clock, check, self.facts, machines.hosts, is_wanted)
         self.metrics = MetricChecks(self.runtime, check, self.endings)
         self.stalls = StallChecks(self.clock, self.objects, check, lambda: self.trainings)
         self.costs = Costs(
@@ -214,7 +218,8 @@ class SimulatedAccount(CheckedWrites):
         done = (self.invariants.effects.when, self.useless.is_tried_alone, self.useless.pauses.until)
         self.choices = Choices(self.clock, self.invariants.check, *sold, *done)
         self.refusals.find_open = self.choices.find_open
-        known = (self.choices, self.objects, self.calls.failed_at, self.scenario.limits.max_running_jobs)
+        refused = (self.machines.told, self.machines.hosts)
+        known = (self.choices, self.objects, self.calls.failed_at, self.scenario.limits.max_running_jobs, *refused)
         self.wait_reasons = WaitReasons(self.clock, self.invariants.check, *known)
         self.provider_queues = ProviderQueues(
             self.clock,
@@ -245,6 +250,7 @@ class SimulatedAccount(CheckedWrites):
             self.facts.observe,
             self.agents.observe,
             self.absent_agents.observe,
+            self.train_on.observe,
             self.invariants.task_changed,
             NeuronDevices(self.invariants.check, self._hosts).observe,
             GpuShares(self.invariants.check, self._hosts, self.invariants.jobs).observe,
@@ -303,7 +309,7 @@ class SimulatedAccount(CheckedWrites):
         self.facts.hidden_span = delayed.denied_span
         self.facts.forgotten = delayed.forgotten
         known = (self.objects, self.stores.capacity, self.scenario.every_definition, self.facts, self.invariants)
-        self.functions = FunctionChecks(self.runtime, self.simulator, delayed, *known, self.metrics)
+        self.functions = FunctionChecks(self.runtime, self.simulator, delayed, *known, self.metrics, self.train_on)
         told = self.functions
         ecs: Any = CallingClient("ecs", delayed, self.calls, on_answer=told.ecs_answered)
         in_process = in_pages(InProcessClient(self.simulator, "ec2", validate=False), self.scenario.page_size)
@@ -351,7 +357,7 @@ class SimulatedAccount(CheckedWrites):
             return self.emulated.stores.by_port()
         stores: dict[str, Any] = {name: CalledStore(store, self.calls) for name, store in vars(self.stores).items()}
         on_effect = self.invariants.effects.done
-        saved = (self.job_saved, on_effect, self.machine_saved, self.scenario.has_event_faults)
+        saved = (self.job_saved, on_effect, self.machine_saved, self.scenario.has_event_faults, self.selection_saved)
         stores["jobs"] = CalledJobs(self.stores.jobs, self.calls, self.indexes, *saved)
         stores["machines"] = CalledMachines(self.stores.machines, self.calls, self.machine_indexes, self.machine_saved)
         stores["capacity"] = CalledCapacity(self.stores.capacity, self.calls, on_effect)

@@ -23,6 +23,7 @@ from relaunch_local.simulation.checks.facts import AccountFacts, tasks_in
 from relaunch_local.simulation.checks.invariants import Invariants
 from relaunch_local.simulation.checks.metrics import MetricChecks
 from relaunch_local.simulation.checks.readiness import is_late
+from relaunch_local.simulation.checks.train_on import TrainsOn
 
 _LONGEST_SWEEP = timedelta(minutes=3)
 # What one answer of ListTasks has at most.
@@ -42,6 +43,7 @@ class FunctionChecks:
     _facts: AccountFacts
     _invariants: Invariants
     _metrics: MetricChecks
+    _train_on: TrainsOn
 
     def ecs_answered(self, action: str, answer: Any) -> None:
         """Note an answer of ECS."""
@@ -95,7 +97,9 @@ class FunctionChecks:
             machines = [host for host in self._machines() if host.arn == detail["containerInstanceArn"]]
             self._invariants.late_machines_known(machines, self._failures(), began_at)
         if function == "observe_task" and TASK_STATE_CHANGE in body:
-            self._invariants.task_change_handled(json.loads(body)["detail"])
+            detail = json.loads(body)["detail"]
+            self._invariants.task_change_handled(detail)
+            self._train_on.task_change_handled(detail)
         if function != "observe_capacity" or "Interruption Warning" not in body:
             return
         instance_id = json.loads(body)["detail"]["instance-id"]
