@@ -22,7 +22,6 @@ from relaunch.adapters.aws.sqs.source_queue import SourceQueue
 from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.adapters.market_thresholds import load_thresholds
 from relaunch.core.jobs.effects import StopTask
-from relaunch.core.machines.limits import TaskStop
 from relaunch.core.messages.dead_letter import DeadLetterQueue
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies, JobEvents
@@ -186,8 +185,7 @@ class SimulatedAccount(CheckedWrites):
         self.endings = Endings(self.clock, check, self.facts.outage_time)
         targets = {each.name: each.target.value for each in self.scenario.every_definition}
         self.job_events = JobEventChecks(self.clock, self.chance, check, self._hosts, targets)
-        is_wanted = limits.machines.task_stop is TaskStop.WHEN_NEXT_READY
-        self.train_on = TrainsOn(self.clock, check, self.facts, machines.hosts, is_wanted)
+        self.train_on = TrainsOn(*checked, limits.machines)
         self.metrics = MetricChecks(self.runtime, check, self.endings)
         self.stalls = StallChecks(self.clock, self.objects, check, lambda: self.trainings)
         self.costs = Costs(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from relaunch.core.machines.limits import MachineLimits, TaskStop
 from relaunch_local.ecs import Clock, Event
 from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.simulation.checks.facts import TASK_STATE_CHANGE, AccountFacts
@@ -29,8 +30,8 @@ class TrainsOn:
     _facts: AccountFacts
     _hosts: Mapping[str, Instance]
     """The instances that EC2 Fleet launched."""
-    _is_wanted: bool
-    """Whether the stack lets tasks train on until the next machine is ready (MachineTaskStop)."""
+    _limits: MachineLimits
+    """What says whether the stack lets tasks train on until the next machine is ready (MachineTaskStop)."""
     _asked: set[str] = field(default_factory=set)
     _running_told: dict[str, datetime] = field(default_factory=dict)
     """By task: when a function had handled the event that it runs."""
@@ -42,7 +43,7 @@ class TrainsOn:
 
     def observe(self, event: Event) -> None:
         """Check a task that begins to stop."""
-        if event["detail-type"] != TASK_STATE_CHANGE or not self._is_wanted:
+        if event["detail-type"] != TASK_STATE_CHANGE or self._limits.task_stop is not TaskStop.WHEN_NEXT_READY:
             return
         detail = event["detail"]
         arn = detail["taskArn"]

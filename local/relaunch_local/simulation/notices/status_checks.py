@@ -56,8 +56,11 @@ class CommitStatusChecks:
     def refused(self, repository: str, failed_at: Iterable[datetime]) -> None:
         """Check a request that is refused because its repository lacks the right; `failed_at` as above."""
         now = self._clock.now()
-        asked = self._asked_at[repository] = [*self._asked_at.get(repository, ())[1 - _ASKED :], now]
+        before = self._asked_at.get(repository, [])
         # Functions that ask at once do not know of one another, nor does anybody where one dies before it notes it.
+        if before and now - before[-1] <= _UNDER_WAY:
+            return
+        asked = self._asked_at[repository] = [*before[1 - _ASKED :], now]
         if len(asked) == _ASKED and not any(at >= asked[0] for at in failed_at):
             message = f"{repository}: {_ASKED} requests from {asked[0]:%H:%M:%S} to {now:%H:%M:%S}"
             is_left_alone = now - asked[0] >= _ASKED_WITHIN

@@ -54,7 +54,7 @@ def _ask(  # noqa: PLR0913, PLR0917 - a message and what is known of it
     source_arn: str = "",
 ) -> None:
     message = DeadLetterMessage(
-        "message-1", _QUEUE, body, sent_at=sent_at, attributes=attributes, source_arn=source_arn
+        _QUEUE, "message-1", body, sent_at=sent_at, attributes=attributes, source_arn=source_arn
     )
     try:
         cause = explain_dead_letter(message)

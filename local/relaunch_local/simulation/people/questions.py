@@ -1,7 +1,7 @@
 """All that people ask in a seed."""
 
 from relaunch_local.simulation.account import SimulatedAccount
-from relaunch_local.simulation.aws.dying_batches import let_functions_die
+from relaunch_local.simulation.checks.dying_batches import let_functions_die
 from relaunch_local.simulation.people.clusters import ask_for_clusters
 from relaunch_local.simulation.people.dead_letters import ask_for_dead_letters
 from relaunch_local.simulation.people.families import ask_for_families
