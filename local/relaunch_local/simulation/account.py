@@ -33,6 +33,7 @@ from relaunch_local.simulation.aws.calls import Calls
 from relaunch_local.simulation.aws.clients import CallingClient
 from relaunch_local.simulation.aws.delayed_ecs import DelayedEcs
 from relaunch_local.simulation.aws.ecr_client import ModelEcr
+from relaunch_local.simulation.aws.event_records import CalledEvents
 from relaunch_local.simulation.aws.eventbridge import EventBus, upload_rules
 from relaunch_local.simulation.aws.fleet import EC2_ERRORS, FaultyEc2
 from relaunch_local.simulation.aws.lambda_functions import Lambdas
@@ -216,9 +217,8 @@ class SimulatedAccount(CheckedWrites):
         done = (self.invariants.effects.when, self.useless.is_tried_alone, self.useless.pauses.until)
         self.choices = Choices(self.clock, self.invariants.check, *sold, *done)
         self.refusals.find_open = self.choices.find_open
-        refused = (self.machines.told, self.machines.hosts)
-        known = (self.choices, self.objects, self.calls.failed_at, self.scenario.limits.max_running_jobs, *refused)
-        self.wait_reasons = WaitReasons(self.clock, self.invariants.check, *known)
+        known = (self.choices, self.objects, self.calls.failed_at, self.scenario.limits.max_running_jobs)
+        self.wait_reasons = WaitReasons(self.clock, self.invariants.check, *known, self.machines)
         self.provider_queues = ProviderQueues(
             self.clock,
             self.invariants.check,
@@ -359,8 +359,8 @@ class SimulatedAccount(CheckedWrites):
         stores["jobs"] = CalledJobs(self.stores.jobs, self.calls, self.indexes, *saved)
         stores["machines"] = CalledMachines(self.stores.machines, self.calls, self.machine_indexes, self.machine_saved)
         stores["capacity"] = CalledCapacity(self.stores.capacity, self.calls, on_effect)
-        stores["rates"] = CalledRates(self.stores.rates, self.calls)
-        stores["budgets"] = CalledRates(self.stores.budgets, self.calls)
+        stores |= {name: CalledRates(getattr(self.stores, name), self.calls) for name in ("rates", "budgets")}
+        stores["events"] = CalledEvents(self.stores.events, self.calls, self.event_recorded)
         return {port: AuthorizedStore(port, store, self.authorization) for port, store in stores.items()}
 
     def per_container(self, make: Callable[[], Any]) -> Any:

@@ -34,7 +34,7 @@ from relaunch_local.simulation.checks.machines import MachineInvariants
 from relaunch_local.simulation.checks.market import check_market_wait, check_move
 from relaunch_local.simulation.checks.metrics import MetricChecks
 from relaunch_local.simulation.checks.on_demand import OnDemand
-from relaunch_local.simulation.checks.record import check_selection
+from relaunch_local.simulation.checks.record import check_outcome, check_selection
 from relaunch_local.simulation.checks.refusals import Refusals
 from relaunch_local.simulation.checks.stalls import StallChecks
 from relaunch_local.simulation.checks.trace import Trace
@@ -115,6 +115,10 @@ class CheckedWrites:
     def selection_saved(self, job: Job, selection: Selection) -> None:
         """Check what is stored of what a job may be launched on."""
         check_selection(self.invariants.check, job, selection)
+
+    def event_recorded(self, identity: str, outcome: str) -> None:
+        """Check what is said of an event that was handled."""
+        check_outcome(self.invariants.check, identity, outcome)
 
     def machine_saved(self, machine: Machine) -> None:
         """Check a machine that was created or saved."""

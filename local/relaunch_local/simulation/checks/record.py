@@ -107,6 +107,14 @@ def check_selection(check: Check, job: Job, selection: Selection) -> None:
     check("a job says why of all that it is not launched on", not mute, message)
 
 
+def check_outcome(check: Check, identity: str, outcome: str) -> None:
+    """Check that whoever looks for an event finds what became of it, for each definition that watches it."""
+    # Of a definition without its words only its name is left.
+    notes = outcome.split("; ") if isinstance(outcome, str) else []
+    is_told = bool(notes) and not any(not each or each.endswith(": ") or _HOLE.search(each) for each in notes)
+    check("whoever looks for an event finds what became of it", is_told, f"{identity}: {outcome}")
+
+
 def check_parameters(check: Check, job: Job, spec: ProcessSpec) -> None:
     """Check that a training gets the command, the inputs and the trigger facts of its job."""
     is_told = spec.command == (job.definition.command or TASK_DEFINITION_COMMAND)

@@ -48,10 +48,10 @@ class CommitStatusChecks:
         before = self._said_at.get(repository)
         self._said_at[repository] = now
         # Functions that are refused at once say it each; so does one that does not read that it was said.
-        if before is not None and now - before > _UNDER_WAY and not any(at >= before for at in failed_at):
-            is_once = now - before >= _SAID_AGAIN - _CLOCK_SKEW
-            message = f"{repository}: at {before:%H:%M:%S}, and again"
-            self._check("that a repository lacks a right is said once a day", is_once, message)
+        is_known = before is not None and now - before > _UNDER_WAY and not any(at >= before for at in failed_at)
+        is_once = before is None or not is_known or now - before >= _SAID_AGAIN - _CLOCK_SKEW
+        message = f"{repository}: at {before:%m-%d %H:%M:%S}, and again" if before is not None else repository
+        self._check("that a repository lacks a right is said once a day", is_once, message)
 
     def refused(self, repository: str, failed_at: Iterable[datetime]) -> None:
         """Check a request that is refused because its repository lacks the right; `failed_at` as above."""
