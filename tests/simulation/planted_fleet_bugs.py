@@ -240,7 +240,8 @@ FLEET_BUGS = (
         "each job whose launches are refused buys probes of its own",
         lambda: patched_in((launching, refusal_waits, stopping), useless_for_all=lambda *_given: AdmitWaiting()),
         "a cause costs few machines in a day",
-        120,
+        41,
+        first=276,
     ),
     PlantedBug(
         "no-capacity-is-a-refusal",

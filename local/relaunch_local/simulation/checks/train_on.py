@@ -17,6 +17,8 @@ from relaunch_local.simulation.checks.members import placement_of
 
 # Of the two minutes of a warning, SIGKILL comes 90 s after SIGTERM, and ten are for what happens on the way.
 _LEAST = timedelta(seconds=15)
+# What was there is what a function read a minute ago.
+_LONGEST_FUNCTION = timedelta(seconds=67)
 _WARNED = "spot interruption warning for i-"
 _RECOMMENDED = "rebalance recommendation for i-"
 
@@ -54,6 +56,8 @@ class TrainsOn:
         host = self._hosts.get(self._facts.host_of(arn))
         if host is None or detail["lastStatus"] != "RUNNING" or not (_WARNED in reason or _RECOMMENDED in reason):
             return
+        if not reason.endswith(host.instance_id):
+            return  # whoever cannot read its job does not know that it may train on
         noticed_at = self._facts.noticed_at(host.instance_id) or self._clock.now()
         is_early = self._running_told.get(arn, self._clock.now()) >= noticed_at
         # What is launched together stops together.
@@ -67,9 +71,7 @@ class TrainsOn:
 
     def _is_another_there(self, host: Instance) -> bool:
         """Return whether another machine of our own may be ready for the job of a task on this one."""
-        others = (each for each in self._hosts.values() if each.is_alive and each.instance_id != host.instance_id)
-        return any(each.registered_at is not None and _has_room(each) for each in others)
-
-
-def _has_room(host: Instance) -> bool:
-    return bool(host.free_gpu_ids) or not host.tasks
+        since = self._clock.now() - _LONGEST_FUNCTION
+        others = (each for each in self._hosts.values() if each.instance_id != host.instance_id)
+        known = (each for each in others if each.registered_at is not None and (each.ended_at or since) >= since)
+        return any(each.free_gpu_ids or not each.tasks for each in known)
