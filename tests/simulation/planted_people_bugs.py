@@ -279,9 +279,9 @@ PEOPLE_BUGS = (
     ),
     PlantedBug(
         "no-family-is-near",
-        "the family that a typing error was meant to name is not told",
+        "the family that a typing error was meant to name is not named",
         changed(plan_jobs, _similar_family=lambda _definition, _deps: ""),
-        "who names a family wrongly is told what is wrong",
+        "who names a family wrongly learns what is wrong",
     ),
     PlantedBug(
         "rounding-unsaid",

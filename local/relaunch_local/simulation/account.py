@@ -61,6 +61,7 @@ from relaunch_local.simulation.checks.choices import Choices
 from relaunch_local.simulation.checks.costs import Costs
 from relaunch_local.simulation.checks.deadlines import Deadlines
 from relaunch_local.simulation.checks.devices import NeuronDevices
+from relaunch_local.simulation.checks.early_stops import EarlyStops
 from relaunch_local.simulation.checks.endings import Endings
 from relaunch_local.simulation.checks.facts import AccountFacts
 from relaunch_local.simulation.checks.failed_tasks import FailedTasks
@@ -76,7 +77,6 @@ from relaunch_local.simulation.checks.provider_queues import ProviderQueues
 from relaunch_local.simulation.checks.refusals import Refusals
 from relaunch_local.simulation.checks.stalls import StallChecks
 from relaunch_local.simulation.checks.trace import Trace
-from relaunch_local.simulation.checks.train_on import TrainsOn
 from relaunch_local.simulation.checks.trigger_starts import TriggerStarts
 from relaunch_local.simulation.checks.useless_machines import UselessMachines
 from relaunch_local.simulation.checks.wait_reasons import WaitReasons
@@ -186,7 +186,7 @@ class SimulatedAccount(CheckedWrites):
         self.endings = Endings(self.clock, check, self.facts.outage_time)
         targets = {each.name: each.target.value for each in self.scenario.every_definition}
         self.job_events = JobEventChecks(self.clock, self.chance, check, self._hosts, targets)
-        self.train_on = TrainsOn(*checked, limits.machines)
+        self.early_stops = EarlyStops(*checked, limits.machines)
         self.metrics = MetricChecks(self.runtime, check, self.endings)
         self.stalls = StallChecks(self.clock, self.objects, check, lambda: self.trainings)
         self.costs = Costs(
@@ -248,7 +248,7 @@ class SimulatedAccount(CheckedWrites):
             self.facts.observe,
             self.agents.observe,
             self.absent_agents.observe,
-            self.train_on.observe,
+            self.early_stops.observe,
             self.invariants.task_changed,
             NeuronDevices(self.invariants.check, self._hosts).observe,
             GpuShares(self.invariants.check, self._hosts, self.invariants.jobs).observe,
@@ -307,7 +307,7 @@ class SimulatedAccount(CheckedWrites):
         self.facts.hidden_span = delayed.denied_span
         self.facts.forgotten = delayed.forgotten
         known = (self.objects, self.stores.capacity, self.scenario.every_definition, self.facts, self.invariants)
-        self.functions = FunctionChecks(self.runtime, self.simulator, delayed, *known, self.metrics, self.train_on)
+        self.functions = FunctionChecks(self.runtime, self.simulator, delayed, *known, self.metrics, self.early_stops)
         told = self.functions
         ecs: Any = CallingClient("ecs", delayed, self.calls, on_answer=told.ecs_answered)
         in_process = in_pages(InProcessClient(self.simulator, "ec2", validate=False), self.scenario.page_size)

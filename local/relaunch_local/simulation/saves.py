@@ -117,7 +117,7 @@ class CheckedWrites:
         check_selection(self.invariants.check, job, selection)
 
     def event_recorded(self, identity: str, outcome: str) -> None:
-        """Check what is said of an event that was handled."""
+        """Check the outcome of an event that was handled."""
         check_outcome(self.invariants.check, identity, outcome)
 
     def machine_saved(self, machine: Machine) -> None:

@@ -9,7 +9,7 @@ from relaunch_local.simulation.aws.table import CalledStore
 
 @dataclass
 class CalledEvents(CalledStore):
-    """What became of events; `on_recorded` is called with how an event is identified, and with what is said of it."""
+    """What became of events; `on_recorded` is called with the identity of each event, and its outcome."""
 
     _on_recorded: Callable[[str, str], None]
 

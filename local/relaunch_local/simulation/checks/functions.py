@@ -19,11 +19,11 @@ from relaunch_local.iam.permission import Permission
 from relaunch_local.simulation.aws.delayed_ecs import DelayedEcs
 from relaunch_local.simulation.aws.runtime import Runtime
 from relaunch_local.simulation.aws.s3 import ObjectStore
+from relaunch_local.simulation.checks.early_stops import EarlyStops
 from relaunch_local.simulation.checks.facts import AccountFacts, tasks_in
 from relaunch_local.simulation.checks.invariants import Invariants
 from relaunch_local.simulation.checks.metrics import MetricChecks
 from relaunch_local.simulation.checks.readiness import is_late
-from relaunch_local.simulation.checks.train_on import TrainsOn
 
 _LONGEST_SWEEP = timedelta(minutes=3)
 # What one answer of ListTasks has at most.
@@ -43,7 +43,7 @@ class FunctionChecks:
     _facts: AccountFacts
     _invariants: Invariants
     _metrics: MetricChecks
-    _train_on: TrainsOn
+    _early_stops: EarlyStops
 
     def ecs_answered(self, action: str, answer: Any) -> None:
         """Note an answer of ECS."""
@@ -99,7 +99,7 @@ class FunctionChecks:
         if function == "observe_task" and TASK_STATE_CHANGE in body:
             detail = json.loads(body)["detail"]
             self._invariants.task_change_handled(detail)
-            self._train_on.task_change_handled(detail)
+            self._early_stops.task_change_handled(detail)
         if function != "observe_capacity" or "Interruption Warning" not in body:
             return
         instance_id = json.loads(body)["detail"]["instance-id"]

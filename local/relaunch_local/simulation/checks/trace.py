@@ -25,7 +25,7 @@ class Trace:
     """Called with the instance of which somebody is told."""
 
     on_held: Callable[[str], None] = lambda _job_id: None
-    """Called with the job of which a notice is held until somebody sets something right, and somebody is told."""
+    """Called with the job of which a notice is held until somebody sets something right, and of an alert of it."""
 
     def line(self, text: str) -> None:
         """Write a line with the time."""

@@ -20,7 +20,7 @@ from relaunch_local.simulation.checks.machines import MachineInvariants
 
 _LONGEST_FUNCTION = timedelta(seconds=67)
 _STACK = ""
-# What EC2 says of one pool alone.
+# Codes of EC2 about one pool alone.
 _LACKS = frozenset({"InsufficientInstanceCapacity", "UnfulfillableCapacity"})
 
 
@@ -78,7 +78,7 @@ class WaitReasons:
     def _check_grant(self, before: Job | None, job: Job) -> None:
         """Check that nobody has to grant anything to a job for whose machine EC2 had no capacity."""
         machine_id = before.machine_id if before is not None and not job.machine_id else None
-        codes = {code for _, code in self._machines.told.get(machine_id or "", ())}
+        codes = {code for _, code in self._machines.refused.get(machine_id or "", ())}
         is_lack = bool(codes) and codes <= _LACKS and not self._is_launched(machine_id or "")
         message = f"{job.job_id} after {', '.join(sorted(codes))}: {job.reason}"
         self._check("a job waits for somebody to grant something only after a refusal", not is_lack, message)

@@ -120,7 +120,7 @@ class Notices:
         return GithubCommitStatuses(api, self._make_store(), FunctionClock(account.runtime))
 
     def _held(self, job_id: str) -> None:
-        """Note that somebody is told of a repository without the right to have statuses."""
+        """Note an alert that a repository lacks the right to have statuses."""
         repository = self._account.invariants.jobs[job_id].trigger.environment.get("RELAUNCH_GIT_REPOSITORY", "")
         failed_at = self._account.calls.failed_at
         if self._statuses is not None:

@@ -38,7 +38,7 @@ class CommitStatusChecks:
     _github: GithubStatuses
     _plan: StatusPlan
     _said_at: dict[str, datetime] = field(default_factory=dict)
-    """By repository: when somebody was told last that it lacks the right."""
+    """By repository: when the last alert said that it lacks the right."""
     _asked_at: dict[str, list[datetime]] = field(default_factory=dict)
     """By repository: the last requests that were refused for that."""
 

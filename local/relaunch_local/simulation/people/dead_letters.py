@@ -26,7 +26,7 @@ _ERRORS = {"NO_PERMISSIONS": "the queue's policy does not allow it", "THROTTLING
 
 
 def ask_for_dead_letters(check: Check, dice: random.Random, now: datetime) -> None:
-    """Check what is said of a dead letter of each service, and of one that says nothing."""
+    """Check what people learn from a dead letter of each service, and from one without attributes."""
     sent_at = now - timedelta(minutes=dice.randint(1, 600))
     code, words = dice.choice(sorted(_ERRORS.items()))
     tries = str(dice.randint(1, 185))
@@ -44,7 +44,7 @@ def ask_for_dead_letters(check: Check, dice: random.Random, now: datetime) -> No
     _ask(check, "", (), sent_at, "no JSON", {})
 
 
-def _ask(  # noqa: PLR0913, PLR0917 - a message and what is known of it
+def _ask(  # noqa: PLR0913, PLR0917 - a message and why it is there
     check: Check,
     service: str,
     words: tuple[str, ...],

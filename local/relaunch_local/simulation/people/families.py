@@ -61,7 +61,7 @@ class _NoFamilies:
 
 
 def ask_for_families(check: Check, dice: random.Random, now: datetime) -> None:
-    """Check that who plans a job of such a definition is told what is wrong, and what may be meant."""
+    """Check that who plans a job of such a definition learns what is wrong, and what may be meant."""
     meant = dice.choice(_NAMES)
     place = dice.randrange(1, len(meant))
     mistyped = meant[:place] + meant[place + 1 :]
@@ -93,5 +93,5 @@ def _ask(
         said = plan.problem
     except Exception as error:  # noqa: BLE001 - whatever it is, nobody gets a plan
         said = repr(error)
-    is_told = all(each in said for each in words)
-    check("who names a family wrongly is told what is wrong", is_told, f"{family}: {said}")
+    is_learned = all(each in said for each in words)
+    check("who names a family wrongly learns what is wrong", is_learned, f"{family}: {said}")

@@ -24,7 +24,7 @@ _RECOMMENDED = "rebalance recommendation for i-"
 
 
 @dataclass(slots=True)
-class TrainsOn:
+class EarlyStops:
     """Watches the tasks that are asked to stop."""
 
     _clock: Clock
