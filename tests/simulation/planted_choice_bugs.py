@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -28,6 +29,11 @@ def _selected(module: Any, change: Callable[[Selection], Selection]) -> Callable
 def _with_kept(selection: Selection, *, is_kept: Callable[[int], bool] = lambda _place: True) -> Selection:
     kept = tuple(each for place, each in enumerate(reversed(selection.kept)) if is_kept(place))
     return Selection(kept, selection.rejected, selection.filter_counts, selection.work)
+
+
+def _without_reasons(selection: Selection) -> Selection:
+    mute = tuple(replace(each, rejection=replace(each.rejection, reason="")) for each in selection.rejected)
+    return Selection(selection.kept, mute, selection.filter_counts, selection.work, selection.market_reason)
 
 
 def _without_purchase() -> AbstractContextManager[object]:
@@ -149,5 +155,11 @@ CHOICE_BUGS = (
         lambda: patched(NeuronClaim, host_ports=property(lambda _claim: ())),
         "no two tasks have one Neuron device",
         within=60,
+    ),
+    PlantedBug(
+        "bought-wrongly-unsaid",
+        "an offering that is not bought in the right way is rejected without a reason when a job is launched",
+        _selected(choose_placement, _without_reasons),
+        "a job says why of all that it is not launched on",
     ),
 )

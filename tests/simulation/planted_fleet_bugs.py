@@ -14,7 +14,8 @@ from relaunch.core.machines import ending, living, requesting, table
 from relaunch.core.machines.decision import MachineDecision, MachineTotals, micro_usd
 from relaunch.core.machines.events import FleetRefused, InstanceState, MachineEvent, RefusalKind
 from relaunch.core.machines.limits import MachineLimits
-from relaunch.core.machines.machine import Machine, MachineState
+from relaunch.core.machines.machine import Consequence, Machine, MachineState
+from relaunch.core.machines.refusals import Verdict
 from relaunch.usecases import advance_machine as advancing
 from relaunch.usecases import claim_machine as claiming
 from relaunch.usecases import make_ec2_calls
@@ -49,6 +50,10 @@ def _refused_calls() -> AbstractContextManager[object]:
 
 def _untrue_answers() -> AbstractContextManager[object]:
     return patched(fleet_faults, UNTRUE_SHARE=0.5)
+
+
+def _pausing(original: Callable[..., Verdict]) -> Callable[..., Verdict]:
+    return lambda request, refusals: replace(original(request, refusals), consequence=Consequence.PAUSE)
 
 
 def _token_of_each_call() -> AbstractContextManager[object]:
@@ -235,6 +240,13 @@ FLEET_BUGS = (
         "each job whose launches are refused buys probes of its own",
         lambda: patched_in((launching, refusal_waits, stopping), useless_for_all=lambda *_given: AdmitWaiting()),
         "a cause costs few machines in a day",
-        120,
+        41,
+        first=276,
+    ),
+    PlantedBug(
+        "no-capacity-is-a-refusal",
+        "a pool without capacity is taken for a call that somebody has to allow",
+        replaced(requesting, "judge", _pausing),
+        "a job waits for somebody to grant something only after a refusal",
     ),
 )

@@ -199,4 +199,11 @@ MACHINE_BUGS = (
         "a warned task is asked to stop",
         30,
     ),
+    PlantedBug(
+        "stopped-at-each-notice",
+        "a task is stopped when EC2 gives notice of its machine, though the stack lets it train on",
+        changed(running, may_keep_training=lambda _job, _limits: False),
+        "a task trains on until its last moment where the stack wants it",
+        within=30,
+    ),
 )

@@ -15,6 +15,7 @@ from relaunch.core.notices import commit_status, decision, text
 from relaunch.core.notices.decision import kind_of
 from relaunch.core.notices.notice import Notice, Subscription
 from relaunch.core.notices.record import NoticeRecord
+from relaunch.core.notices.status_report import StatusReport
 from relaunch.usecases import send_notices as sending
 from relaunch.usecases.send_changes import ChangeSender
 from relaunch_local.simulation.notices import github
@@ -167,6 +168,20 @@ NOTICE_BUGS = (
         changed(commit_statuses, _MENDABLE=frozenset()),
         "a commit shows how its newest job ended",
         first=63,
+    ),
+    PlantedBug(
+        "missing-right-said-each-time",
+        "that a repository lacks the right is said whenever GitHub refuses a status for it",
+        changed(StatusReport, is_said=lambda _report, _repository, _reason, _now: False),
+        "that a repository lacks a right is said once a day",
+        first=10,
+    ),
+    PlantedBug(
+        "refused-repository-is-asked-on",
+        "each status of a repository that lacks the right is tried for itself",
+        changed(StatusReport, barred_until=lambda _report, _repository: None),
+        "a repository without the right is tried every ten minutes",
+        first=10,
     ),
     PlantedBug(
         "status-of-another-context",

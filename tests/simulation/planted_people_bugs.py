@@ -3,14 +3,18 @@
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from relaunch.adapters.aws.sqs import batch
 from relaunch.adapters.definition_file import writer
 from relaunch.core.definitions import schedule_expression
 from relaunch.core.definitions.accelerator import Accelerators
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.kubernetes import acs_checks, acs_profile, pod_fragment
+from relaunch.core.jobs import quota_use
+from relaunch.core.kubernetes import acs, acs_checks, acs_profile, pod_fragment
 from relaunch.core.kubernetes.rules import kubernetes_revision
+from relaunch.core.messages import dead_letter, handling_order
 from relaunch.core.notices import samples
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.revisions.revision import Revision
@@ -23,10 +27,12 @@ from relaunch.entrypoints import notices as sending
 from relaunch.usecases import dead_letters, plan_jobs
 from relaunch_local.simulation import applying, workload
 from relaunch_local.simulation.aws import lambda_functions
-from relaunch_local.simulation.checks import learned_speeds
-from simulation.broken_parts import Planting, changed
+from relaunch_local.simulation.checks import dying_batches, learned_speeds
+from simulation.broken_parts import Planting, changed, replaced
 from simulation.planted_bugs import PlantedBug
-from simulation.planting import patched, writes
+from simulation.planting import patched, patched_in, writes
+
+_UNKNOWN = partial(dead_letter.DeadLetterCause, dead_letter.GivenUpBy.UNKNOWN, "nothing says why it is here")
 
 
 class _BugError(Exception):
@@ -264,6 +270,38 @@ PEOPLE_BUGS = (
         "a plan begins with what is dearest",
         changed(offering_table, rank_key=_dearest_first),
         "a plan begins with what is cheapest",
+    ),
+    PlantedBug(
+        "machines-take-no-vcpus",
+        "the vCPUs of machines of the stack's own are not counted against quotas",
+        changed(quota_use, _vcpus_of=lambda _machine: {}),
+        "a plan leaves to machines that run what they take of a quota",
+    ),
+    PlantedBug(
+        "no-family-is-near",
+        "the family that a typing error was meant to name is not named",
+        changed(plan_jobs, _similar_family=lambda _definition, _deps: ""),
+        "who names a family wrongly learns what is wrong",
+    ),
+    PlantedBug(
+        "rounding-unsaid",
+        "that ACS rounds a share of a GPU up is not said",
+        replaced(acs, "_ask_share", lambda ask: lambda *of: replace(ask(*of), notices=())),
+        "a share that ACS rounds up is said to",
+    ),
+    PlantedBug(
+        "undelivered-for-no-reason",
+        "a dead letter of EventBridge is taken for one that says nothing",
+        changed(dead_letter, _explain_undelivered_event=lambda message: _UNKNOWN(None, message.sent_at)),
+        "who looks at a dead letter learns who gave it up, and why",
+    ),
+    PlantedBug(
+        "handled-as-they-came",
+        "the messages of a batch are handled in the order in which SQS hands them out",
+        lambda: patched_in(
+            (handling_order, batch, dying_batches), order_messages=lambda messages, _last: list(range(len(messages)))
+        ),
+        "a message that functions die of makes no other one a dead letter",
     ),
     PlantedBug(
         "test-of-a-machine-of-no-kind",

@@ -24,6 +24,7 @@ from relaunch.usecases import observe_task as observing
 from relaunch.usecases import retry_job as retrying
 from relaunch.usecases import send_changes
 from relaunch.usecases import send_placement as sending
+from relaunch.usecases import submit_job as submitting
 from relaunch.usecases.advance_job import JobLifecycle
 from relaunch.usecases.send_changes import ChangeSender
 from simulation.broken_parts import Planting, action, changed, replaced
@@ -62,6 +63,10 @@ def _dearest_everywhere(_before: Job, decision: Decision) -> Decision:
     prices = attempt.placement.usd_per_hour_by_zone
     dearest = replace(attempt.placement, usd_per_hour_by_zone=dict.fromkeys(prices, max(prices.values())))
     return replace(decision, job=replace(decision.job, attempt=replace(attempt, placement=dearest)))
+
+
+def _without_note(original: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda definition, job, _note, **named: original(definition, job, "", **named)
 
 
 def _since_kept(before: Job, decision: Decision) -> Decision:
@@ -303,5 +308,11 @@ RECORD_BUGS = (
         "observe_task asks for all living machines, for which its role has no index",
         replaced(task_changes, "observe_task", _looking_at_machines),
         "a function's role allows its calls",
+    ),
+    PlantedBug(
+        "event-without-outcome",
+        "what became of an event is recorded without words",
+        replaced(submitting, "Submission", _without_note),
+        "whoever looks for an event finds what became of it",
     ),
 )

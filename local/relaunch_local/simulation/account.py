@@ -33,6 +33,7 @@ from relaunch_local.simulation.aws.calls import Calls
 from relaunch_local.simulation.aws.clients import CallingClient
 from relaunch_local.simulation.aws.delayed_ecs import DelayedEcs
 from relaunch_local.simulation.aws.ecr_client import ModelEcr
+from relaunch_local.simulation.aws.event_records import CalledEvents
 from relaunch_local.simulation.aws.eventbridge import EventBus, upload_rules
 from relaunch_local.simulation.aws.fleet import EC2_ERRORS, FaultyEc2
 from relaunch_local.simulation.aws.lambda_functions import Lambdas
@@ -60,6 +61,7 @@ from relaunch_local.simulation.checks.choices import Choices
 from relaunch_local.simulation.checks.costs import Costs
 from relaunch_local.simulation.checks.deadlines import Deadlines
 from relaunch_local.simulation.checks.devices import NeuronDevices
+from relaunch_local.simulation.checks.early_stops import EarlyStops
 from relaunch_local.simulation.checks.endings import Endings
 from relaunch_local.simulation.checks.facts import AccountFacts
 from relaunch_local.simulation.checks.failed_tasks import FailedTasks
@@ -184,6 +186,7 @@ class SimulatedAccount(CheckedWrites):
         self.endings = Endings(self.clock, check, self.facts.outage_time)
         targets = {each.name: each.target.value for each in self.scenario.every_definition}
         self.job_events = JobEventChecks(self.clock, self.chance, check, self._hosts, targets)
+        self.early_stops = EarlyStops(*checked, limits.machines)
         self.metrics = MetricChecks(self.runtime, check, self.endings)
         self.stalls = StallChecks(self.clock, self.objects, check, lambda: self.trainings)
         self.costs = Costs(
@@ -215,7 +218,7 @@ class SimulatedAccount(CheckedWrites):
         self.choices = Choices(self.clock, self.invariants.check, *sold, *done)
         self.refusals.find_open = self.choices.find_open
         known = (self.choices, self.objects, self.calls.failed_at, self.scenario.limits.max_running_jobs)
-        self.wait_reasons = WaitReasons(self.clock, self.invariants.check, *known)
+        self.wait_reasons = WaitReasons(self.clock, self.invariants.check, *known, self.machines)
         self.provider_queues = ProviderQueues(
             self.clock,
             self.invariants.check,
@@ -245,6 +248,7 @@ class SimulatedAccount(CheckedWrites):
             self.facts.observe,
             self.agents.observe,
             self.absent_agents.observe,
+            self.early_stops.observe,
             self.invariants.task_changed,
             NeuronDevices(self.invariants.check, self._hosts).observe,
             GpuShares(self.invariants.check, self._hosts, self.invariants.jobs).observe,
@@ -303,7 +307,7 @@ class SimulatedAccount(CheckedWrites):
         self.facts.hidden_span = delayed.denied_span
         self.facts.forgotten = delayed.forgotten
         known = (self.objects, self.stores.capacity, self.scenario.every_definition, self.facts, self.invariants)
-        self.functions = FunctionChecks(self.runtime, self.simulator, delayed, *known, self.metrics)
+        self.functions = FunctionChecks(self.runtime, self.simulator, delayed, *known, self.metrics, self.early_stops)
         told = self.functions
         ecs: Any = CallingClient("ecs", delayed, self.calls, on_answer=told.ecs_answered)
         in_process = in_pages(InProcessClient(self.simulator, "ec2", validate=False), self.scenario.page_size)
@@ -351,12 +355,12 @@ class SimulatedAccount(CheckedWrites):
             return self.emulated.stores.by_port()
         stores: dict[str, Any] = {name: CalledStore(store, self.calls) for name, store in vars(self.stores).items()}
         on_effect = self.invariants.effects.done
-        saved = (self.job_saved, on_effect, self.machine_saved, self.scenario.has_event_faults)
+        saved = (self.job_saved, on_effect, self.machine_saved, self.scenario.has_event_faults, self.selection_saved)
         stores["jobs"] = CalledJobs(self.stores.jobs, self.calls, self.indexes, *saved)
         stores["machines"] = CalledMachines(self.stores.machines, self.calls, self.machine_indexes, self.machine_saved)
         stores["capacity"] = CalledCapacity(self.stores.capacity, self.calls, on_effect)
-        stores["rates"] = CalledRates(self.stores.rates, self.calls)
-        stores["budgets"] = CalledRates(self.stores.budgets, self.calls)
+        stores |= {name: CalledRates(getattr(self.stores, name), self.calls) for name in ("rates", "budgets")}
+        stores["events"] = CalledEvents(self.stores.events, self.calls, self.event_recorded)
         return {port: AuthorizedStore(port, store, self.authorization) for port, store in stores.items()}
 
     def per_container(self, make: Callable[[], Any]) -> Any:

@@ -9,6 +9,7 @@ from relaunch.adapters.messages.budget_report import BUDGET_DETAIL_TYPE
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.machines.machine import Machine, MachineState
+from relaunch.core.selection.selection import Selection
 from relaunch_local.ecs import Clock, EcsSimulator
 from relaunch_local.iam.permission import Permission
 from relaunch_local.simulation.aws.eventbridge import EventBus
@@ -33,6 +34,7 @@ from relaunch_local.simulation.checks.machines import MachineInvariants
 from relaunch_local.simulation.checks.market import check_market_wait, check_move
 from relaunch_local.simulation.checks.metrics import MetricChecks
 from relaunch_local.simulation.checks.on_demand import OnDemand
+from relaunch_local.simulation.checks.record import check_outcome, check_selection
 from relaunch_local.simulation.checks.refusals import Refusals
 from relaunch_local.simulation.checks.stalls import StallChecks
 from relaunch_local.simulation.checks.trace import Trace
@@ -109,6 +111,14 @@ class CheckedWrites:
         self.agents.job_saved(before, job)
         self.deadlines.job_saved(job)
         self.refusals.job_saved(job)
+
+    def selection_saved(self, job: Job, selection: Selection) -> None:
+        """Check what is stored of what a job may be launched on."""
+        check_selection(self.invariants.check, job, selection)
+
+    def event_recorded(self, identity: str, outcome: str) -> None:
+        """Check the outcome of an event that was handled."""
+        check_outcome(self.invariants.check, identity, outcome)
 
     def machine_saved(self, machine: Machine) -> None:
         """Check a machine that was created or saved."""

@@ -17,6 +17,7 @@ from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.machines.machine import Machine
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.spot_runs import SpotRun
+from relaunch.core.selection.selection import Selection
 from relaunch_local.simulation.aws.calls import CallErrors, Calls
 from relaunch_local.simulation.aws.clients import disconnected, timed_out
 from relaunch_local.simulation.aws.lagging_index import LaggingIndex
@@ -151,7 +152,8 @@ class CalledRates(CalledStore):
 class CalledJobs(CalledStore):
     """The jobs, found by eventually consistent indexes.
 
-    `on_effect` is called when a slot's waiting jobs are loaded, `on_machine` with each machine saved with a job.
+    `on_effect` is called when a slot's waiting jobs are loaded, `on_machine` with each machine saved with a job,
+    `on_selection` with each selection.
     Unless `events_may_fail`, a save that only says which changes were sent takes no time and cannot fail, so that seeds
     keep what they draw for other calls.
     """
@@ -161,6 +163,7 @@ class CalledJobs(CalledStore):
     _on_effect: OnEffect
     _on_machine: Callable[[Machine], None]
     _events_may_fail: bool
+    _on_selection: Callable[[Job, Selection], None]
 
     def create_job(self, job: Job, timeline: Sequence[TimelineEntry], standing: GroupStanding | None = None) -> bool:
         """Create a job, once per call."""
@@ -179,6 +182,8 @@ class CalledJobs(CalledStore):
         def effect() -> Job:
             saved: Job = self._store.save_job(decision)
             self._note(saved.job_id, decision.timeline)
+            if decision.selection is not None:
+                self._on_selection(saved, decision.selection)
             for each in decision.machines:
                 self._on_machine(self._store.machines.machine(each.machine.machine_id))
             return saved

@@ -31,16 +31,14 @@ WHY_NOT_ENTERED: Mapping[str, str] = {
     "plan_jobs.with_fit": "the command alone asks a cluster for its nodes, with the kubeconfig of its user",
 }
 """Why no seed enters some use cases."""
-_RARE = frozenset(
-    {
-        "AbandonMachine",
-        "complete_event.complete_event",
-        "dead_letters.redrive_dead_letter",
-        "follow_market.gives_spot_back",
-    }
-)
-"""What so few seeds enter that faults have to be more frequent there."""
-_MORE_FREQUENT = 5.0
+_MORE_FREQUENT: Mapping[str, float] = {
+    "AbandonMachine": 5.0,
+    # Of one event in three it makes one call, of the others none.
+    "complete_event.complete_event": 10.0,
+    "dead_letters.redrive_dead_letter": 5.0,
+    "follow_market.gives_spot_back": 5.0,
+}
+"""How much more frequent faults have to be in what few seeds enter."""
 _BETWEEN_STEPS = ("call-", "function-")
 
 
@@ -129,8 +127,8 @@ class Areas:
         self._open: dict[Invocation, list[str]] = {}
         self._chance = chance
         self._intensity = chance.intensity
-        self._rare_open = 0
-        """How many of the rare ones are entered just now, by any function."""
+        self._rare_open = Counter[str]()
+        """How often each of the rare ones is entered just now, by any function."""
         chance.on_strike = self._struck
 
     @contextmanager
@@ -172,23 +170,25 @@ class Areas:
         within = self._open.setdefault(invocation, [])
         within.append(name)
         begun_at = self._runtime.steps
-        self._rare_changed(name in _RARE)
+        self._rare_changed(name, 1)
         try:
             return body()
         except (KilledError, TransientError):
             self.disturbed.add(name)
             raise
         finally:
-            self._rare_changed(-(name in _RARE))
+            self._rare_changed(name, -1)
             if self._runtime.steps != begun_at:
                 self.stepped.add(name)
             within.remove(name)
             if not within:
                 del self._open[invocation]
 
-    def _rare_changed(self, by: int) -> None:
-        self._rare_open += by
-        self._chance.intensity = self._intensity * (_MORE_FREQUENT if self._rare_open else 1.0)
+    def _rare_changed(self, name: str, by: int) -> None:
+        if name in _MORE_FREQUENT:
+            self._rare_open[name] += by
+            factors = (factor for each, factor in _MORE_FREQUENT.items() if self._rare_open[each])
+            self._chance.intensity = self._intensity * max(factors, default=1.0)
 
     def _struck(self, kind: str) -> None:
         invocation = self._runtime.current

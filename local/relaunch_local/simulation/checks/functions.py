@@ -19,6 +19,7 @@ from relaunch_local.iam.permission import Permission
 from relaunch_local.simulation.aws.delayed_ecs import DelayedEcs
 from relaunch_local.simulation.aws.runtime import Runtime
 from relaunch_local.simulation.aws.s3 import ObjectStore
+from relaunch_local.simulation.checks.early_stops import EarlyStops
 from relaunch_local.simulation.checks.facts import AccountFacts, tasks_in
 from relaunch_local.simulation.checks.invariants import Invariants
 from relaunch_local.simulation.checks.metrics import MetricChecks
@@ -42,6 +43,7 @@ class FunctionChecks:
     _facts: AccountFacts
     _invariants: Invariants
     _metrics: MetricChecks
+    _early_stops: EarlyStops
 
     def ecs_answered(self, action: str, answer: Any) -> None:
         """Note an answer of ECS."""
@@ -95,7 +97,9 @@ class FunctionChecks:
             machines = [host for host in self._machines() if host.arn == detail["containerInstanceArn"]]
             self._invariants.late_machines_known(machines, self._failures(), began_at)
         if function == "observe_task" and TASK_STATE_CHANGE in body:
-            self._invariants.task_change_handled(json.loads(body)["detail"])
+            detail = json.loads(body)["detail"]
+            self._invariants.task_change_handled(detail)
+            self._early_stops.task_change_handled(detail)
         if function != "observe_capacity" or "Interruption Warning" not in body:
             return
         instance_id = json.loads(body)["detail"]["instance-id"]

@@ -73,7 +73,7 @@ class MachineInvariants:
     """Machines of which EC2 said that it launched none, and had."""
     _simulator: EcsSimulator = field(init=False)
     _store: SeesMachines = field(init=False)
-    _told: dict[str, list[tuple[tuple[str, str] | None, str]]] = field(default_factory=lambda: defaultdict(list))
+    refused: dict[str, list[tuple[tuple[str, str] | None, str]]] = field(default_factory=lambda: defaultdict(list))
     """By machine: what EC2 refused (a type in a zone, or everything), and the code."""
     _needed_at: dict[str, datetime] = field(default_factory=dict)
     _accounted_at: dict[str, datetime] = field(default_factory=dict)
@@ -123,7 +123,7 @@ class MachineInvariants:
 
     def fleet_refused(self, machine_id: str, pool: tuple[str, str] | None, code: str) -> None:
         """Record a refusal of a type in a zone; None: of the whole request."""
-        self._told[machine_id].append((pool, code))
+        self.refused[machine_id].append((pool, code))
 
     def fleet_misled(self, machine_id: str) -> None:
         """Record a machine of which EC2 said that it launched none, and had."""
@@ -238,7 +238,7 @@ class MachineInvariants:
 
     def _check_failures(self, machine: Machine, effect: RememberFailures) -> None:
         """Check that a type in a zone is avoided only for what EC2 said of it, or of the whole request."""
-        told = self._told[machine.machine_id]
+        told = self.refused[machine.machine_id]
         for failure in effect.failures:
             key = failure.offering
             if failure.is_unready:

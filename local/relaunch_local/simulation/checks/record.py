@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.wait_explanation import Explanation
+from relaunch.core.selection.selection import Selection
 from relaunch_local.ecs import ProcessSpec
 from relaunch_local.simulation.scenario import BUCKET, TASK_DEFINITION_COMMAND
 
@@ -97,6 +98,21 @@ def check_explanation(check: Check, job: Job, explanation: Explanation, now: dat
     texts = (explanation.waiting_for, explanation.next_step, job.reason)
     holes = [each for each in texts if each and _HOLE.search(str(each))]
     check("no text has a hole", not holes, f"{job.job_id}: {holes}")
+
+
+def check_selection(check: Check, job: Job, selection: Selection) -> None:
+    """Check that what is stored for `relaunch explain` says why of everything that the job is not launched on."""
+    mute = [each for each in selection.rejected if not each.rejection.reason or _HOLE.search(each.rejection.reason)]
+    message = f"{job.job_id}: {', '.join(f'{each.offering.key}: {each.rejection.reason}' for each in mute[:3])}"
+    check("a job says why of all that it is not launched on", not mute, message)
+
+
+def check_outcome(check: Check, identity: str, outcome: str) -> None:
+    """Check that whoever looks for an event finds what became of it, for each definition that watches it."""
+    # Of a definition without its words only its name is left.
+    notes = outcome.split("; ") if isinstance(outcome, str) else []
+    is_told = bool(notes) and not any(not each or each.endswith(": ") or _HOLE.search(each) for each in notes)
+    check("whoever looks for an event finds what became of it", is_told, f"{identity}: {outcome}")
 
 
 def check_parameters(check: Check, job: Job, spec: ProcessSpec) -> None:

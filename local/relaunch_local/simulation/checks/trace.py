@@ -24,6 +24,9 @@ class Trace:
     on_alert: Callable[[str], None] = lambda _instance_id: None
     """Called with the instance of which somebody is told."""
 
+    on_held: Callable[[str], None] = lambda _job_id: None
+    """Called with the job of which a notice is held until somebody sets something right, and of an alert of it."""
+
     def line(self, text: str) -> None:
         """Write a line with the time."""
         if self._is_on:
@@ -38,6 +41,8 @@ class Trace:
             self.on_swept(int(str(facts["tasks"])))
         if facts.get("is_alert") and facts.get("instance_id"):
             self.on_alert(str(facts["instance_id"]))
+        if decision == "notice held":
+            self.on_held(str(facts["job_id"]))
         if self._is_on and decision in {"ignored", "postponed", "dead-lettered", "spot-prices-unknown"}:
             self.line(f"{decision} {facts.get('job_id') or facts.get('machine_id', '')}: {facts.get('reason', '')}")
 

@@ -10,13 +10,18 @@ from datetime import datetime, timedelta
 
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState, WaitReason
+from relaunch.core.machines.groups import first_id_of
+from relaunch.core.machines.settings import MACHINE_TAG
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.checks.choices import Choices
 from relaunch_local.simulation.checks.groups import is_group_wait
+from relaunch_local.simulation.checks.machines import MachineInvariants
 
 _LONGEST_FUNCTION = timedelta(seconds=67)
 _STACK = ""
+# Codes of EC2 about one pool alone.
+_LACKS = frozenset({"InsufficientInstanceCapacity", "UnfulfillableCapacity"})
 
 
 @dataclass(slots=True)
@@ -30,6 +35,7 @@ class WaitReasons:
     _failed_at: Mapping[str, Sequence[datetime]]
     """When the calls of each action failed for good."""
     _max_running_jobs: int
+    _machines: MachineInvariants
     _holders: dict[str, str] = field(default_factory=dict)
     """The definitions of the jobs that hold a slot."""
     _full_at: dict[str, datetime] = field(default_factory=dict)
@@ -62,10 +68,24 @@ class WaitReasons:
                     has_stopped or job.machines.requested > 0 or (before is not None and bool(before.machine_id))
                 )
                 self._check("a job pauses only after a stop, or a machine that was refused", has_failed, job.job_id)
+            case WaitReason.REFUSED:
+                self._check_grant(before, job)
             case WaitReason.CHECKPOINT:
                 self._check("a job waits for its checkpoints only while they cannot be read", self._is_unread(now), "")
             case _:
                 pass
+
+    def _check_grant(self, before: Job | None, job: Job) -> None:
+        """Check that nobody has to grant anything to a job for whose machine EC2 had no capacity."""
+        machine_id = before.machine_id if before is not None and not job.machine_id else None
+        codes = {code for _, code in self._machines.refused.get(machine_id or "", ())}
+        is_lack = bool(codes) and codes <= _LACKS and not self._is_launched(machine_id or "")
+        message = f"{job.job_id} after {', '.join(sorted(codes))}: {job.reason}"
+        self._check("a job waits for somebody to grant something only after a refusal", not is_lack, message)
+
+    def _is_launched(self, machine_id: str) -> bool:
+        """Return whether EC2 launched an instance for a request, whatever it said."""
+        return any(each.tags.get(MACHINE_TAG) == first_id_of(machine_id) for each in self._machines.hosts.values())
 
     def _note_slots(self, job: Job) -> None:
         if job.has_slot:

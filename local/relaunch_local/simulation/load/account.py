@@ -309,7 +309,7 @@ class LoadAccount(SimulatedAccount):
         jobs = ContendedJobs(self.stores.jobs, self.contention)
         machines = self.stores.machines
         noted = self.machine_saved
-        saved = (self.job_saved, on_effect, noted, True)
+        saved = (self.job_saved, on_effect, noted, True, self.selection_saved)
         stores["jobs"] = RetriedJobs(jobs, self.calls, self.indexes, *saved, self.contention)
         contended = ContendedMachines(machines, self.contention)
         stores["machines"] = RetriedMachines(contended, self.calls, self.machine_indexes, noted, self.contention)

@@ -1,7 +1,7 @@
 """GitHub's API for statuses of commits as a function calls it: a fifth of the requests fail, or are taken late."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from email.message import Message
 from functools import partial
@@ -78,6 +78,8 @@ class SimulatedStatuses(GithubRestApi):
         right = self._plan.without_right.get(repository)
         if right is not None and right.is_on(self._seconds()):
             self._chance.note_organic("status-without-right")
+            if self.checks is not None:
+                self.checks.refused(repository, self._table_failed_at())
             return REFUSALS["a-missing-scope" if len(repository) % 2 else "private-or-gone"].answer
         answer = self.github.answer("POST", path, content)
         if answer is None:
@@ -115,10 +117,13 @@ class SimulatedStatuses(GithubRestApi):
         """Check that GitHub is not asked before the time that it named, if functions could save that."""
         if self._closed_since is None or self.checks is None:
             return
-        times = (at for name, found in self.failed_at.items() if name.startswith("dynamodb:") for at in found)
         is_dead = self._closed_for is not None and bool(self._closed_for.kill_reason)
-        is_saved = not is_dead and not any(at >= self._closed_since for at in times)
+        is_saved = not is_dead and not any(at >= self._closed_since for at in self._table_failed_at())
         self.checks.check_request(self._closed_since, self._closed_until, is_known=is_saved)
+
+    def _table_failed_at(self) -> Iterator[datetime]:
+        """Yield when calls of DynamoDB failed for good."""
+        return (at for name, found in self.failed_at.items() if name.startswith("dynamodb:") for at in found)
 
     def _seconds(self) -> float:
         return (self._clock.now() - self._started_at).total_seconds()

@@ -115,8 +115,18 @@ class Notices:
         token = SecretText(self._client("secretsmanager", _Secrets()), STATUS_TOKEN)
         api = SimulatedStatuses(plan, account.clock, account.chance, account.runtime, token.read)
         api.failed_at = account.calls.failed_at
+        account.trace.on_held = self._held
         self._statuses = api.checks = CommitStatusChecks(account.clock, account.invariants.check, api.github, plan)
         return GithubCommitStatuses(api, self._make_store(), FunctionClock(account.runtime))
+
+    def _held(self, job_id: str) -> None:
+        """Note an alert that a repository lacks the right to have statuses."""
+        repository = self._account.invariants.jobs[job_id].trigger.environment.get("RELAUNCH_GIT_REPOSITORY", "")
+        failed_at = self._account.calls.failed_at
+        if self._statuses is not None:
+            self._statuses.said(
+                repository, (at for name, found in failed_at.items() if name.startswith("dynamodb:") for at in found)
+            )
 
     def _make_store(self) -> CommitStatusStore:
         account = self._account

@@ -1,7 +1,7 @@
 """Checks of what commits at GitHub show in the end, against the events that EventBridge took."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -15,6 +15,10 @@ _RAN = ("RUNNING", "STOPPING")
 # Four functions set statuses at once: what was sent before GitHub asked for a pause is under way.
 _UNDER_WAY = timedelta(seconds=15)
 _CLOCK_SKEW = timedelta(seconds=8)
+_SAID_AGAIN = timedelta(hours=24)
+# Of one repository: four pauses of ten minutes between so many requests, one of which nobody may have noted.
+_ASKED = 5
+_ASKED_WITHIN = timedelta(minutes=25)
 
 
 class Place(NamedTuple):
@@ -33,6 +37,34 @@ class CommitStatusChecks:
     _check: Check
     _github: GithubStatuses
     _plan: StatusPlan
+    _said_at: dict[str, datetime] = field(default_factory=dict)
+    """By repository: when the last alert said that it lacks the right."""
+    _asked_at: dict[str, list[datetime]] = field(default_factory=dict)
+    """By repository: the last requests that were refused for that."""
+
+    def said(self, repository: str, failed_at: Iterable[datetime]) -> None:
+        """Check an alert that a repository lacks the right; `failed_at`: when calls of DynamoDB failed for good."""
+        now = self._clock.now()
+        before = self._said_at.get(repository)
+        self._said_at[repository] = now
+        # Functions that are refused at once say it each; so does one that does not read that it was said.
+        is_known = before is not None and now - before > _UNDER_WAY and not any(at >= before for at in failed_at)
+        is_once = before is None or not is_known or now - before >= _SAID_AGAIN - _CLOCK_SKEW
+        message = f"{repository}: at {before:%m-%d %H:%M:%S}, and again" if before is not None else repository
+        self._check("that a repository lacks a right is said once a day", is_once, message)
+
+    def refused(self, repository: str, failed_at: Iterable[datetime]) -> None:
+        """Check a request that is refused because its repository lacks the right; `failed_at` as above."""
+        now = self._clock.now()
+        before = self._asked_at.get(repository, [])
+        # Functions that ask at once do not know of one another, nor does anybody where one dies before it notes it.
+        if before and now - before[-1] <= _UNDER_WAY:
+            return
+        asked = self._asked_at[repository] = [*before[1 - _ASKED :], now]
+        if len(asked) == _ASKED and not any(at >= asked[0] for at in failed_at):
+            message = f"{repository}: {_ASKED} requests from {asked[0]:%H:%M:%S} to {now:%H:%M:%S}"
+            is_left_alone = now - asked[0] >= _ASKED_WITHIN
+            self._check("a repository without the right is tried every ten minutes", is_left_alone, message)
 
     def check_request(self, closed_since: datetime | None, closed_until: datetime | None, *, is_known: bool) -> None:
         """Check a request that is about to be sent; `is_known`: functions could save that GitHub asked for a pause."""

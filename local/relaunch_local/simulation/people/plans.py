@@ -44,7 +44,7 @@ _QUOTA_SHARE = 0.2
 _SPOT = PurchaseOption.SPOT
 _ON_DEMAND = PurchaseOption.ON_DEMAND
 # "Amazon EC2 service quotas" (Amazon EC2 Instance Types): the vCPUs of these families together, by purchase option.
-_QUOTAS = {
+QUOTAS = {
     ("g", _SPOT): "L-3819A6DF",
     ("g", _ON_DEMAND): "L-DB2E81BA",
     ("p", _SPOT): "L-7212CCBC",
@@ -55,7 +55,7 @@ _QUOTAS = {
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class Wanted:
     """What a job needs of its machine, in the words of EC2; 0, and empty: nothing."""
 
     gpus: int
@@ -95,16 +95,16 @@ class _Wanted:
 
 def ask_for_plans(check: Check, dice: random.Random, now: datetime) -> None:
     """Check the plans of some jobs for what a region sells."""
-    quotas = {key: dice.choice((4, 16, 64)) for key in _QUOTAS if dice.random() < _QUOTA_SHARE}
-    usage = {_QUOTAS[key]: QuotaUsage(vcpus) for key, vcpus in quotas.items()}
-    drawn = _draw_offerings(dice, now)
+    quotas = {key: dice.choice((4, 16, 64)) for key in QUOTAS if dice.random() < _QUOTA_SHARE}
+    usage = {QUOTAS[key]: QuotaUsage(vcpus) for key, vcpus in quotas.items()}
+    drawn = draw_offerings(dice, now)
     limits = replace(StackLimits().selection, quotas=usage)
     available = AvailableOfferings(now, tuple(drawn), {}, limits)
-    granted = {each.key for each in drawn if each.instance_type.vcpus <= quotas.get(_group_of(each), math.inf)}
+    granted = {each.key for each in drawn if each.instance_type.vcpus <= quotas.get(group_of(each), math.inf)}
     for _ in range(_MOST):
         wanted = _draw(dice)
         try:
-            plan = plan_on(available, *_asked(wanted, dice))
+            plan = plan_on(available, *asked_for(wanted, dice))
             notices = plan.notices
         except Exception as error:  # noqa: BLE001 - whatever it is, nobody gets a plan
             plan = None
@@ -119,7 +119,8 @@ def ask_for_plans(check: Check, dice: random.Random, now: datetime) -> None:
             check("a plan says why with all that it says", not mute, f"{wanted}: {mute}")
 
 
-def _draw_offerings(dice: random.Random, now: datetime) -> list[Offering]:
+def draw_offerings(dice: random.Random, now: datetime) -> list[Offering]:
+    """Return what the region sells on spot and on demand, at drawn prices."""
     catalogue = load_catalogue()
     offerings = []
     for name in _TYPES:
@@ -130,9 +131,9 @@ def _draw_offerings(dice: random.Random, now: datetime) -> list[Offering]:
     return offerings
 
 
-def _draw(dice: random.Random) -> _Wanted:
+def _draw(dice: random.Random) -> Wanted:
     is_neuron = dice.random() < 0.2
-    return _Wanted(
+    return Wanted(
         gpus=0 if is_neuron else dice.choice((1, 1, 2, 4, 8)),
         gpu_gib=0 if is_neuron else dice.choice((0, 0, 16, 24, 40)),
         models=() if is_neuron else dice.choice(((), (), ("A10G",), ("T4", "L4"))),
@@ -146,7 +147,7 @@ def _draw(dice: random.Random) -> _Wanted:
     )
 
 
-def _asked(wanted: _Wanted, dice: random.Random) -> tuple[JobDefinition, Revision]:
+def asked_for(wanted: Wanted, dice: random.Random) -> tuple[JobDefinition, Revision]:
     """Return the definition and the revision of a job that needs this."""
     each_mib = wanted.gpu_gib * _MIB_PER_GIB or None
     gpu = GpuRequirement(wanted.gpus, each_mib, wanted.models, compute_capability=wanted.capability)
@@ -167,7 +168,7 @@ def _asked(wanted: _Wanted, dice: random.Random) -> tuple[JobDefinition, Revisio
     return definition, Revision(arn, "asked", 1, (container,), vcpus=wanted.vcpus, memory_mib=memory_mib)
 
 
-def _group_of(offering: Offering) -> tuple[str, PurchaseOption]:
+def group_of(offering: Offering) -> tuple[str, PurchaseOption]:
     """Return the families whose quota an offering takes, by their letters, and its purchase option."""
     family = offering.instance_type.name.partition(".")[0]
     letters = next(each for each in ("trn", "inf", "g", "p") if family.startswith(each))

@@ -323,6 +323,7 @@ def test_a_held_verdict_is_made_after_a_minute_by_what_is_known_though_the_clust
     [
         (HostObservation(warnings=frozenset({EXITED_AT + 4 * SECOND})), StopKind.INTERRUPTION),
         (HostObservation(has_ended=True, ended_at=EXITED_AT, is_answered=False), StopKind.HOST_LOST),
+        (HostObservation(has_ended=True), StopKind.HOST_LOST),
         (HostObservation(), StopKind.SUCCESS),
         (None, StopKind.SUCCESS),
     ],

@@ -38,6 +38,8 @@ def holds(text: str) -> bool | None:
         "attribute:ecs.instance-type =~ g5.*",
         "attribute:ecs.instance-type =~ (g4dn|g5)\\..*",
         "attribute:ecs.instance-type matches g[56].*",
+        'attribute:ecs.instance-type =~ "g[56].*"',
+        "attribute:ecs.instance-type =~ 'g[56].*'",
         "attribute:ecs.instance-type !~ p.*",
         "attribute:ecs.instance-type not_matches p.*",
         "attribute:stack exists",

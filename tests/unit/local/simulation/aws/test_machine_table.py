@@ -41,7 +41,9 @@ class Table:
         self.indexes = MachineIndexes(self.clock, chance)
         self.machines = CalledMachines(self.stores.machines, calls, self.indexes, self.indexes.note)
         jobs: Any = (self.stores.jobs, calls, Indexes(self.clock, chance), lambda *_: None, lambda *_: None)
-        self.jobs = CalledJobs(*jobs, self.indexes.note, _events_may_fail=True)
+        self.jobs = CalledJobs(
+            *jobs, self.indexes.note, _events_may_fail=True, _on_selection=lambda _job, _selection: None
+        )
 
     def make(self, name: str = "m-1", **fields: Any) -> Machine:
         now = self.clock.now()
