@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -21,8 +22,8 @@ NODES = 3
 class GangStory(MachineStory):
     """A story of one definition with three nodes."""
 
-    def __init__(self, nodes: int = NODES) -> None:
-        super().__init__(make_definition(nodes=nodes))
+    def __init__(self, nodes: int = NODES, *, patience: timedelta | None = None, **limits: Any) -> None:
+        super().__init__(make_definition(nodes=nodes, patience=patience), **limits)
         (active,) = self.revisions.active
         self.revisions.active[:] = [replace(active, network_mode="host")]
 

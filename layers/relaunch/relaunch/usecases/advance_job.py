@@ -27,6 +27,7 @@ from relaunch.core.lifecycle.events import HostWarned, JobEvent, MachineLeft
 from relaunch.core.lifecycle.metrics import decision_metrics, stop_metrics
 from relaunch.core.lifecycle.table import decide
 from relaunch.core.machines.events import ClaimReleased, MachineAbandoned, MachineEvent
+from relaunch.core.machines.groups import first_ids_of
 from relaunch.core.machines.starts import Worth
 from relaunch.core.offerings.capacity_memory import is_counted, placement_scope, queued
 from relaunch.core.offerings.offering import CapacityFailure
@@ -205,12 +206,14 @@ def _note_use(before: Job, after: Job, deps: JobDependencies) -> None:
     attempt = before.attempt
     started = after.attempt
     is_start = attempt is not None and attempt.started_at is None and started is not None and started.started_at
-    machine_id = started.placement.machine_id if started is not None and is_start else ""
-    machine = deps.machines.load_machine(machine_id) if machine_id else None
-    if machine is None:
+    ranks = started.placement.ranks if started is not None and is_start else ()
+    requested = first_ids_of(each.machine_id for each in ranks)
+    found = [machine for each in requested if (machine := deps.machines.load_machine(each)) is not None]
+    if not found:
         return
     deps.capacity.forget_unready((placement_scope(after.revision.arn),), deps.clock.now())
-    deps.machines.settle_start((placement_scope(after.revision.family),), machine, Worth.USEFUL)
+    for machine in found:
+        deps.machines.settle_start((placement_scope(after.revision.family),), machine, Worth.USEFUL)
     admit_jobs(deps)
 
 

@@ -18,6 +18,7 @@ from relaunch.core.lifecycle.moves import (
 )
 from relaunch.core.lifecycle.paces import pools_at_pace, running_pace
 from relaunch.core.lifecycle.spot_pools import find_pools
+from relaunch.core.lifecycle.survivors import needs_replacements
 from relaunch.core.market.policies import policy_named
 from relaunch.core.market.situation import Action
 from relaunch.core.selection.selection import Selection
@@ -27,6 +28,7 @@ from relaunch.usecases.choose_placement import choose_placement, select_offering
 from relaunch.usecases.claim_machine import claim_machine, find_machines
 from relaunch.usecases.find_checkpoints import newest_of
 from relaunch.usecases.load_offerings import AvailableOfferings
+from relaunch.usecases.replace_lost import replace_lost
 
 
 def hand_over(job: Job, deps: LaunchDependencies) -> Job:
@@ -38,8 +40,13 @@ def hand_over(job: Job, deps: LaunchDependencies) -> Job:
         return apply_event(job, TimePassed(), deps)
     if needs_next_machine(job):
         return choose_placement(job, deps)
-    if may_move(job):
-        return _consider_move(job, deps)
+    if needs_replacements(job):
+        return replace_lost(job, deps)
+    return _consider_move(job, deps) if may_move(job) else _look_at_next(job, deps)
+
+
+def _look_at_next(job: Job, deps: LaunchDependencies) -> Job:
+    """Return the job after a look at the machines of its next placement."""
     if not job.machine_id:
         return job
     found = find_machines(job, deps)

@@ -6,7 +6,7 @@ the same tags ("CreateFleet", Amazon EC2 API Reference). The instances are dealt
 whoever does it does it alike.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from relaunch.core.machines.events import (
@@ -33,6 +33,11 @@ def member_id(first_id: str, place: int) -> str:
 def first_id_of(machine_id: str) -> str:
     """Return the machine ID of the first machine of a machine's group."""
     return machine_id.partition(_SEPARATOR)[0]
+
+
+def first_ids_of(machine_ids: Iterable[str]) -> tuple[str, ...]:
+    """Return the machine ID of the first machine of each group that one of these machines is of."""
+    return tuple(dict.fromkeys(first_id_of(each) for each in machine_ids if each))
 
 
 def member_ids(machine_id: str, size: int) -> tuple[str, ...]:

@@ -1,0 +1,509 @@
+"""Machines of a job of several nodes that live when EC2 takes one: they are kept, and what is lost is replaced."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from fakes.story import MINUTE
+from relaunch.core.jobs.attempt import StopKind
+from relaunch.core.jobs.budgets import Budget
+from relaunch.core.jobs.state import JobState, WaitReason
+from relaunch.core.launches.launch import TaskObservation
+from relaunch.core.machines.events import RefusalKind
+from relaunch.core.machines.limits import MachineLimits
+from relaunch.core.machines.machine import Machine, MachineState
+from relaunch.usecases.cancel_job import cancel_job
+from relaunch.usecases.make_ec2_calls import make_ec2_calls
+from stories.test_gangs import G5, NODES, GangStory
+
+BOOT = timedelta(seconds=90)
+SAVED = "s3://acme-checkpoints/resnet/{job}/attempt-1/step-0000500/"
+
+
+class SurvivorStory(GangStory):
+    """A job all of whose ranks run, on machines that booted in a minute and a half."""
+
+    def __init__(self, nodes: int = NODES, **fields: Any) -> None:
+        super().__init__(nodes, **fields)
+        self.job_id = self.start()
+        self.clock.advance(BOOT)
+        self.first = self.machines(self.job_id)
+        for each in self.first:
+            self.register(each)
+        self.settle_all()
+        self.old = self.ranks(self.job_id)
+        for arn in self.old:
+            self.tell(self.tasks.run(arn, started_at=self.now))
+        assert self.job(self.job_id).state is JobState.RUNNING
+
+    def warn_rank(self, rank: int) -> None:
+        """Let EC2 warn of the machine of a rank."""
+        self.warn(self.first[rank].instance_id or "")
+
+    def end_all(self, codes: Iterable[int] = ()) -> list[TaskObservation]:
+        """Let all ranks save and end; return what ECS said of each."""
+        self.checkpoints.complete[self.job_id] = SAVED.format(job=self.job_id)
+        given = tuple(codes) or (1, *[0] * (len(self.old) - 1))
+        times = {"stopped_at": self.now, "execution_stopped_at": self.now}
+        ended = [self.tasks.end(arn, code, **times) for arn, code in zip(self.old, given, strict=True)]
+        for each in ended:
+            self.tell(each)
+        return ended
+
+    @property
+    def next_ids(self) -> tuple[str, ...]:
+        """Return the IDs of the machines of the next attempt."""
+        return self.job(self.job_id).next_machines
+
+    @property
+    def new(self) -> list[Machine]:
+        """Return the machines of the next attempt that are not of the first one."""
+        known = {each.machine_id for each in self.first}
+        return [self.load(each) for each in self.next_ids if each not in known]
+
+    def states(self) -> list[MachineState]:
+        """Return the states of the first machines, by rank."""
+        return [self.load(each.machine_id).state for each in self.first]
+
+    def assert_all_given_back(self) -> None:
+        """Check that none of the first machines is claimed, and all N are requested once more."""
+        assert [self.load(each.machine_id).claims for each in self.first] == [()] * len(self.first)
+        assert self.fleet.requests[-1].size == len(self.first)
+        assert set(self.next_ids).isdisjoint(each.machine_id for each in self.first)
+        assert len(self.next_ids) == len(self.first)
+
+
+def test_one_machine_is_requested_at_the_warning_and_two_are_kept():
+    story = SurvivorStory()
+    story.warn_rank(1)
+    story.settle_all()
+
+    assert story.job(story.job_id).state is JobState.STOPPING
+    assert [(each.size, each.overrides[0].offering) for each in story.fleet.requests] == [(NODES, G5), (1, G5)]
+    (new,) = story.new
+    zeroth, first, second = (each.machine_id for each in story.first)
+    assert story.next_ids == (zeroth, new.machine_id, second)
+    assert "machines are kept" not in story.load(first).reason
+    assert story.count == NODES + 1
+
+
+def test_the_next_attempt_is_on_two_old_machines_and_a_new_one_and_resumes():
+    story = SurvivorStory()
+    story.warn_rank(0)
+    story.settle_all()
+    (new,) = story.new
+    story.clock.advance(timedelta(seconds=20))
+    story.end_all()
+    story.settle_all()
+    waiting = story.job(story.job_id).waiting
+    assert waiting is not None
+    assert (waiting.reason, waiting.detail.partition(";")[0]) == (WaitReason.MACHINE, "2 of 3 machines are ready")
+    assert len(story.tasks.requests) == NODES
+
+    story.register(new)
+    story.settle_all()
+    attempt = story.attempt(story.job_id)
+    machines = tuple(each.machine_id for each in attempt.placement.ranks)
+    assert (attempt.number, machines) == (2, (new.machine_id, *(each.machine_id for each in story.first[1:])))
+    assert attempt.placement.resume_uri == SAVED.format(job=story.job_id)
+    # The ranks meet at the new machine, which has rank 0 now.
+    assert attempt.placement.master_address == story.hosts.find_address(new.instance_id or "")
+    for arn in story.ranks(story.job_id):
+        story.tell(story.tasks.run(arn, started_at=story.now))
+    assert story.job(story.job_id).state is JobState.RUNNING
+    assert story.states()[1:] == [MachineState.READY] * 2
+    assert story.load(story.first[0].machine_id).claims == ()
+
+
+def test_nothing_is_placed_on_a_machine_whose_old_task_has_not_stopped():
+    story = SurvivorStory()
+    story.warn_rank(2)
+    story.settle_all()
+    (new,) = story.new
+    story.register(new)
+    for arn in story.old[:2]:
+        story.end_rank(arn, 0)
+    story.settle_all()
+    story.reconcile(after=MINUTE)
+    story.settle_all()
+
+    assert story.job(story.job_id).state is JobState.STOPPING
+    assert len(story.tasks.requests) == NODES
+
+
+@pytest.mark.parametrize("when", ["while they save", "when all have stopped"])
+def test_all_are_given_back_where_ec2_has_no_other_one(when):
+    story = SurvivorStory()
+    story.fleet.refused[G5] = (RefusalKind.NO_CAPACITY, "InsufficientInstanceCapacity")
+    story.warn_rank(1)
+    if when == "while they save":
+        story.settle_all()
+        assert story.next_ids == ()
+        assert "machines not kept" in story.timeline(story.job_id)
+        # They run the old tasks still.
+        assert story.states() == [MachineState.READY] * NODES
+    else:
+        # The answer comes late.
+        story.deliver()
+    story.end_all()
+    story.settle_all()
+
+    story.assert_all_given_back()
+    assert [each.overrides[0].offering.instance_type for each in story.fleet.requests[1:]] == ["g5.xlarge", "g6.xlarge"]
+    assert story.count == NODES + story.states().count(MachineState.ENDING)
+
+
+def test_a_refused_replacement_is_not_asked_for_twice():
+    story = SurvivorStory()
+    story.fleet.refused[G5] = (RefusalKind.NO_CAPACITY, "InsufficientInstanceCapacity")
+    story.warn_rank(1)
+    story.settle_all()
+    del story.fleet.refused[G5]
+    for _ in range(3):
+        story.launches.request_launch(story.job_id)
+        story.settle_all()
+
+    assert [each.size for each in story.fleet.requests] == [NODES, 1]
+
+
+@pytest.mark.parametrize("when", ["before the others have stopped", "after"])
+def test_all_are_given_back_when_another_of_them_is_warned(when):
+    story = SurvivorStory()
+    story.warn_rank(1)
+    story.settle_all()
+    (new,) = story.new
+    if when == "after":
+        story.end_all()
+        story.settle_all()
+    story.warn_rank(2)
+    story.settle_all()
+    if when != "after":
+        assert story.next_ids == ()
+        story.end_all()
+        story.settle_all()
+
+    story.assert_all_given_back()
+    assert story.load(new.machine_id).claims == ()
+    assert story.load(new.machine_id).state is MachineState.ENDING
+    assert story.job(story.job_id).totals.interruptions == 1
+
+
+def test_two_warnings_at_once_leave_too_few_to_keep():
+    story = SurvivorStory()
+    story.warn_rank(1)
+    story.warn_rank(2)
+    story.settle_all()
+
+    assert [each.size for each in story.fleet.requests] == [NODES]
+    assert "1 of 3 machines live" in story.timeline(story.job_id)
+    story.end_all()
+    story.settle_all()
+    story.assert_all_given_back()
+
+
+def test_of_four_two_are_requested_as_one_request():
+    story = SurvivorStory(4)
+    story.warn_rank(0)
+    story.warn_rank(3)
+    story.settle_all()
+
+    assert [each.size for each in story.fleet.requests] == [4, 2]
+    first, second = story.new
+    assert story.next_ids == (first.machine_id, *(each.machine_id for each in story.first[1:3]), second.machine_id)
+    story.fleet.missing = 0
+    story.end_all()
+    for each in story.new:
+        story.register(each)
+    story.settle_all()
+    ranks = story.attempt(story.job_id).placement.ranks
+    assert len({each.instance_id for each in ranks}) == 4
+    assert len(story.tasks.requests) == 8
+
+
+def test_of_a_part_of_two_none_is_used_and_the_job_alone_avoids_the_pool():
+    story = SurvivorStory(4)
+    story.fleet.missing = 1
+    story.warn_rank(0)
+    story.warn_rank(3)
+    story.settle_all()
+    story.fleet.missing = 0
+    assert story.next_ids == ()
+    story.end_all()
+    story.settle_all()
+
+    story.assert_all_given_back()
+    assert story.fleet.requests[-1].overrides[0].offering.instance_type == "g6.xlarge"
+    assert story.deps.capacity.load_capacity_memory(story.now) == {}
+    # What two at once saw says nothing of four that were launched, and as much of four that were not.
+    pools = {
+        (each.offering.instance_type, each.nodes): each.record.has_capacity
+        for each in story.deps.capacity.load_capacity(story.now)[2]
+    }
+    assert pools["g5.xlarge", 2] is False
+    assert pools["g5.xlarge", 4] is True
+
+
+def test_a_machine_that_ends_without_a_warning_is_replaced_too():
+    story = SurvivorStory()
+    story.change_host(story.first[2].instance_id or "", "terminated")
+    story.settle_all()
+
+    assert [each.size for each in story.fleet.requests] == [NODES, 1]
+    (new,) = story.new
+    assert story.next_ids == (*(each.machine_id for each in story.first[:2]), new.machine_id)
+
+
+def test_a_machine_that_is_not_ready_in_time_is_not_waited_for():
+    story = SurvivorStory()
+    story.warn_rank(1)
+    story.settle_all()
+    requested_at = story.new[0].created_at
+    story.end_all()
+    story.settle_all()
+    limit = story.deps.limits.machines.registration_deadline
+    while story.next_ids and story.next_ids[0] == story.first[0].machine_id:
+        assert story.now < requested_at + limit
+        wake_at = story.job(story.job_id).wake_at
+        assert wake_at is not None
+        assert wake_at <= requested_at + limit
+        story.reconcile(after=wake_at - story.now)
+        story.settle_all()
+
+    assert story.now == requested_at + limit
+    story.assert_all_given_back()
+
+
+def test_survivors_are_given_back_in_time_though_ec2_does_not_answer():
+    story = SurvivorStory()
+    story.fleet.throttled = 1_000
+    story.warn_rank(1)
+    story.deliver()
+    story.end_all()
+    limit = story.deps.limits.machines.registration_deadline
+    requested_at = story.new[0].created_at
+    while story.now < requested_at + limit:
+        story.deliver()
+        story.reconcile(after=timedelta(seconds=30))
+    story.fleet.throttled = 0
+    story.settle_all()
+
+    story.assert_all_given_back()
+
+
+def test_a_cancelled_job_keeps_neither_old_machines_nor_new_ones():
+    story = SurvivorStory()
+    story.warn_rank(1)
+    story.settle_all()
+    cancel_job(story.job_id, "enough", story.deps)
+    story.settle_all()
+    assert story.next_ids == ()
+    story.end_all()
+    story.settle_all()
+
+    assert story.job(story.job_id).state is JobState.CANCELLED
+    for each in range(8):
+        story.look(after=(each + 1) * MINUTE)
+        story.settle_all()
+    assert story.running_instances == set()
+    assert story.count == 0
+
+
+def test_a_cancelled_job_that_waits_for_the_new_machine_gives_all_back():
+    story = SurvivorStory()
+    story.warn_rank(1)
+    story.settle_all()
+    story.end_all()
+    story.settle_all()
+    cancel_job(story.job_id, "enough", story.deps)
+    story.settle_all()
+
+    assert story.job(story.job_id).state is JobState.CANCELLED
+    assert {each.machine_id for each in story.first if story.load(each.machine_id).claims} == set()
+
+
+def test_events_of_the_old_tasks_change_nothing_of_the_new_ones():
+    story = SurvivorStory()
+    story.warn_rank(1)
+    story.settle_all()
+    (new,) = story.new
+    ended = story.end_all()
+    for each in ended:
+        story.tell(each)
+    story.register(new)
+    story.settle_all()
+    launched = story.job(story.job_id)
+    for each in (*ended, *reversed(ended)):
+        story.tell(each)
+    assert story.job(story.job_id).state is launched.state is JobState.LAUNCHING
+
+    for arn in story.ranks(story.job_id):
+        story.tell(story.tasks.run(arn, started_at=story.now))
+    for each in ended:
+        story.tell(each)
+    assert story.job(story.job_id).state is JobState.RUNNING
+    assert story.stopped == set(story.old)
+
+
+def test_a_failure_of_the_program_is_no_reason_to_keep_machines():
+    story = SurvivorStory()
+    story.end_rank(story.old[1], 7)
+    story.settle_all()
+    assert story.next_ids == ()
+    for arn in (story.old[0], story.old[2]):
+        story.end_rank(arn, 1)
+    story.reconcile(after=MINUTE)
+    story.settle_all()
+
+    assert [each.size for each in story.fleet.requests] == [NODES, NODES]
+
+
+def test_what_was_kept_is_given_back_if_the_program_had_failed_before():
+    story = SurvivorStory()
+    story.warn_rank(1)
+    story.settle_all()
+    assert story.new
+    reason = "OutOfMemoryError: Container killed due to memory usage"
+    long_ago = story.now - timedelta(minutes=30)
+    times = {"stopped_at": story.now, "execution_stopped_at": long_ago}
+    for arn in story.old:
+        story.tell(story.tasks.end(arn, 137, container_reasons={"main": reason}, **times))
+    story.reconcile(after=2 * MINUTE)
+    story.settle_all()
+
+    stop = story.attempt(story.job_id).stop
+    assert stop is not None
+    assert stop.kind is not StopKind.INTERRUPTION
+    story.assert_all_given_back()
+
+
+def test_nothing_is_kept_where_the_stack_has_no_room_for_one_more():
+    story = SurvivorStory(max_machines=NODES, handover_reserve=0.0)
+    story.warn_rank(1)
+    story.settle_all()
+    assert [each.size for each in story.fleet.requests] == [NODES]
+    assert story.next_ids == ()
+    assert "no other machine may be requested" in story.timeline(story.job_id)
+    story.end_all()
+    story.settle_all()
+
+    # Nothing is held while the counters have no room for three.
+    waiting = story.job(story.job_id).waiting
+    assert waiting is not None
+    assert waiting.reason is WaitReason.MACHINE_LIMIT
+    assert [story.load(each.machine_id).claims for each in story.first] == [()] * NODES
+
+
+def test_a_replacement_may_use_what_is_reserved_for_interrupted_jobs():
+    story = SurvivorStory(max_machines=4)
+    story.warn_rank(1)
+    story.settle_all()
+
+    assert len(story.new) == 1
+    assert story.count == MachineLimits(max_machines=4).totals(is_handover=True).machines
+
+
+def test_nothing_is_kept_where_the_budget_has_no_room():
+    story = SurvivorStory()
+    story.deps.budgets.save_budget(Budget("stack", total_usd=0.01))
+    story.warn_rank(1)
+    story.settle_all()
+
+    assert [each.size for each in story.fleet.requests] == [NODES]
+    assert story.next_ids == ()
+    assert story.attempt(story.job_id).leaves_survivors
+
+
+def test_a_pool_above_the_most_that_may_be_paid_is_not_asked_again():
+    story = SurvivorStory()
+    (known,) = (each for each in story.offerings.offerings if each.key == G5)
+    story.offerings.offerings = tuple(each for each in story.offerings.offerings if each is not known)
+    story.warn_rank(1)
+    story.settle_all()
+
+    assert [each.size for each in story.fleet.requests] == [NODES]
+    assert "g5.xlarge" in story.timeline(story.job_id).rpartition("machines not kept")[2]
+
+
+@pytest.mark.parametrize("save", range(6))
+def test_a_function_that_dies_over_the_request_loses_nothing(save):
+    story = SurvivorStory()
+    story.warn_rank(1)
+    die_at(story, save)
+    for _ in range(6):
+        story.launches.request_launch(story.job_id)
+        story.settle_all()
+        story.look(after=timedelta(seconds=20))
+
+    (new,) = story.new
+    assert story.count == NODES + 1
+    assert len(story.running_instances) == NODES + 1
+    story.end_all()
+    story.register(new)
+    story.settle_all()
+    assert [each.instance_id for each in story.attempt(story.job_id).placement.ranks] == [
+        story.first[0].instance_id,
+        new.instance_id,
+        story.first[2].instance_id,
+    ]
+
+
+class KilledError(Exception):
+    """The function was killed."""
+
+
+def die_at(story: SurvivorStory, save: int) -> None:
+    """Let the function die that saves a job or a machine for this time after the warning, once it is saved."""
+    jobs, machines = story.deps.jobs, story.deps.machines
+    left = iter(range(save))
+
+    def dying(real: Any) -> Any:
+        def saved(*arguments: Any) -> Any:
+            result = real(*arguments)
+            if next(left, None) is None:
+                raise KilledError
+            return result
+
+        return saved
+
+    save_job, save_machine = jobs.save_job, machines.save_machine
+    jobs.save_job = dying(save_job)  # type: ignore[method-assign]
+    machines.save_machine = dying(save_machine)  # type: ignore[method-assign]
+    try:
+        story.deliver()
+        requested, story.queue.requested = story.queue.requested, []
+        for machine_id, _ in requested:
+            make_ec2_calls(machine_id, story.deps)
+    except KilledError:
+        pass
+    jobs.save_job, machines.save_machine = save_job, save_machine  # type: ignore[method-assign]
+
+
+def test_the_machines_that_are_kept_are_charged_once_and_to_the_end():
+    story = SurvivorStory()
+    story.warn_rank(1)
+    story.settle_all()
+    (new,) = story.new
+    story.end_all()
+    story.settle_all()
+    story.clock.advance(BOOT)
+    story.register(new)
+    story.settle_all()
+    for arn in story.ranks(story.job_id):
+        story.tell(story.tasks.run(arn, started_at=story.now))
+    story.clock.advance(timedelta(hours=1))
+    for arn in story.ranks(story.job_id):
+        story.end_rank(arn, 0)
+    story.reconcile(after=MINUTE)
+    story.settle_all()
+    assert story.job(story.job_id).state is JobState.SUCCEEDED
+
+    for each in story.fleet.instances:
+        story.fleet.end(each, "Client.UserInitiatedShutdown: User initiated shutdown")
+    for _ in range(12):
+        story.look(after=MINUTE)
+        story.settle_all()
+    assert story.count == 0
+    charged = {each.machine_id for each in story.job(story.job_id).charges.latest}
+    assert charged == {each.machine_id for each in (*story.first, new)}
