@@ -1,13 +1,13 @@
 """Machines of a job of several nodes that live when EC2 takes one: they are kept, and what is lost is replaced."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from fakes.story import MINUTE
-from relaunch.core.jobs.attempt import StopKind
 from relaunch.core.jobs.budgets import Budget
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import TaskObservation
@@ -236,18 +236,19 @@ def test_of_a_part_of_two_none_is_used_and_the_job_alone_avoids_the_pool():
     story.assert_all_given_back()
     assert story.fleet.requests[-1].overrides[0].offering.instance_type == "g6.xlarge"
     assert story.deps.capacity.load_capacity_memory(story.now) == {}
-    # What two at once saw says nothing of four that were launched, and as much of four that were not.
     pools = {
         (each.offering.instance_type, each.nodes): each.record.has_capacity
         for each in story.deps.capacity.load_capacity(story.now)[2]
     }
     assert pools["g5.xlarge", 2] is False
-    assert pools["g5.xlarge", 4] is True
+    assert pools["g6.xlarge", 4] is True
 
 
 def test_a_machine_that_ends_without_a_warning_is_replaced_too():
     story = SurvivorStory()
-    story.change_host(story.first[2].instance_id or "", "terminated")
+    lost = story.first[2].instance_id or ""
+    story.fleet.end(lost, "Server.SpotInstanceTermination: Spot instance termination")
+    story.change_host(lost, "terminated")
     story.settle_all()
 
     assert [each.size for each in story.fleet.requests] == [NODES, 1]
@@ -356,26 +357,10 @@ def test_a_failure_of_the_program_is_no_reason_to_keep_machines():
     story.reconcile(after=MINUTE)
     story.settle_all()
 
-    assert [each.size for each in story.fleet.requests] == [NODES, NODES]
-
-
-def test_what_was_kept_is_given_back_if_the_program_had_failed_before():
-    story = SurvivorStory()
-    story.warn_rank(1)
-    story.settle_all()
-    assert story.new
-    reason = "OutOfMemoryError: Container killed due to memory usage"
-    long_ago = story.now - timedelta(minutes=30)
-    times = {"stopped_at": story.now, "execution_stopped_at": long_ago}
-    for arn in story.old:
-        story.tell(story.tasks.end(arn, 137, container_reasons={"main": reason}, **times))
-    story.reconcile(after=2 * MINUTE)
-    story.settle_all()
-
-    stop = story.attempt(story.job_id).stop
-    assert stop is not None
-    assert stop.kind is not StopKind.INTERRUPTION
-    story.assert_all_given_back()
+    # An early failure is tried again on the machines that it had, as before.
+    assert [each.size for each in story.fleet.requests] == [NODES]
+    ranks = story.attempt(story.job_id).placement.ranks
+    assert [each.machine_id for each in ranks] == [each.machine_id for each in story.first]
 
 
 def test_nothing_is_kept_where_the_stack_has_no_room_for_one_more():
@@ -406,7 +391,7 @@ def test_a_replacement_may_use_what_is_reserved_for_interrupted_jobs():
 
 def test_nothing_is_kept_where_the_budget_has_no_room():
     story = SurvivorStory()
-    story.deps.budgets.save_budget(Budget("stack", total_usd=0.01))
+    story.deps.budgets.set_budget(Budget("stack"), None, 0.01, {})
     story.warn_rank(1)
     story.settle_all()
 
@@ -415,15 +400,18 @@ def test_nothing_is_kept_where_the_budget_has_no_room():
     assert story.attempt(story.job_id).leaves_survivors
 
 
-def test_a_pool_above_the_most_that_may_be_paid_is_not_asked_again():
+def test_a_pool_that_selection_does_not_keep_is_not_asked_again():
     story = SurvivorStory()
-    (known,) = (each for each in story.offerings.offerings if each.key == G5)
-    story.offerings.offerings = tuple(each for each in story.offerings.offerings if each is not known)
+    dear = [
+        replace(each, price_usd_per_hour=2.0 * (each.on_demand_usd_per_hour or 0.0)) if each.key == G5 else each
+        for each in story.offerings.available
+    ]
+    story.offerings.available = tuple(dear)
     story.warn_rank(1)
     story.settle_all()
 
     assert [each.size for each in story.fleet.requests] == [NODES]
-    assert "g5.xlarge" in story.timeline(story.job_id).rpartition("machines not kept")[2]
+    assert f"{G5} is not selected again: " in story.timeline(story.job_id)
 
 
 @pytest.mark.parametrize("save", range(6))

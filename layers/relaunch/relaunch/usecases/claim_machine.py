@@ -298,7 +298,7 @@ def find_machines(job: Job, deps: LaunchDependencies) -> Job | tuple[Machine, ..
     if len(machines) > 1:
         detail = f"{len(machines) - len(late)} of {len(machines)} machines are ready; {detail}"
     is_known = job.waiting is not None and (job.waiting.reason, job.waiting.detail) == (WaitReason.MACHINE, detail)
-    is_due = job.wake_at is None or job.wake_at <= deps.clock.now()
+    is_due = job.wake_at is None or job.wake_at <= deps.clock.now() or (until is not None and job.wake_at > until)
     return job if is_known and not is_due else apply_event(job, MachineAwaited(detail, tuple(machines), until), deps)
 
 
