@@ -268,6 +268,7 @@ EVENTS: Mapping[str, events.JobEvent] = {
     "machine-lost": events.MachineLost("m-1", None, "it never registered"),
     "machine-refused": events.MachineLost("m-1", Consequence.NEXT, "EC2 has no capacity for it"),
     "another-lost": events.MachineLost("m-9", None, "it never registered"),
+    "survivors-left": events.SurvivorsLeft("1 of 3 machines live"),
     "next-ready": events.NextMachineReady("m-1"),
     "another-ready": events.NextMachineReady("m-9"),
     "move-declined": events.MoveDeclined("leaving on-demand for spot does not pay", None),
@@ -344,6 +345,7 @@ machine-limit    W  W  .  W  W  W  W  .  W    .  .  .    .  .  .  .  .  .    .  
 machine-paid     W  W  W  W  W  W  W  W  W    L  L  L    R  R  R  R  R  R    S  S  S  S  S    D  F  C  T
 machine-left     W  W  W  W  W  W  W  W  W    L  L  L    R  R  R  R  R  R    S  S  S  S  S    D  F  C  T
 claimed-too-late T  T  .  T  T  T  T  .  T    .  .  .    .  .  R  .  R  .    .  .  .  S  .    .  .  .  .
+survivors-left   .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 next-ready       .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  S  .  S    .  .  .  .  .    .  .  .  .
 another-ready    .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 noted            .  .  .  .  .  .  .  .  .    .  .  .    R  R  R  R  R  R    .  .  .  .  .    .  .  .  .
