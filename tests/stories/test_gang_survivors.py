@@ -82,7 +82,8 @@ def test_one_machine_is_requested_at_the_warning_and_two_are_kept():
     (new,) = story.new
     zeroth, first, second = (each.machine_id for each in story.first)
     assert story.next_ids == (zeroth, new.machine_id, second)
-    assert "machines are kept" not in story.load(first).reason
+    assert "2 of 3 machines are kept: each would wait for 97 s" in story.timeline(story.job_id)
+    assert story.load(first).claims
     assert story.count == NODES + 1
 
 

@@ -16,7 +16,7 @@ from relaunch.core.lifecycle.events import (
 from relaunch.core.lifecycle.gangs import is_gang
 from relaunch.core.lifecycle.moves import decline_at_limit, may_move
 from relaunch.core.lifecycle.restart_policy import describe_bound, next_machine_at
-from relaunch.core.lifecycle.survivors import deal_out, kept_until
+from relaunch.core.lifecycle.survivors import NO_SURVIVORS, Survivors, kept_until
 from relaunch.core.machines.charges import usd_beside
 from relaunch.core.machines.events import ClaimAsked, MachineWarned
 from relaunch.core.machines.groups import member_id, requests_of_members
@@ -57,14 +57,19 @@ _REQUESTS = 2 * AT_ONCE
 
 
 def claim_machine(
-    job: Job, selection: Selection, deps: LaunchDependencies, *, is_handover: bool = False, kept: Sequence[str] = ()
+    job: Job,
+    selection: Selection,
+    deps: LaunchDependencies,
+    *,
+    is_handover: bool = False,
+    survivors: Survivors = NO_SURVIVORS,
 ) -> Job | Offering:
     """Claim a machine with room of a type that selection kept, or request one; return the job after that.
 
     A machine that another job takes at the same time is passed over. Where the best of what may be requested now is an
     offering of a capacity provider, it is returned for a job that waits; while none of our own may be, but within
-    minutes, the job waits for that. `kept` are the machines by rank that a job of several nodes keeps, empty where one
-    is to be requested; none: all are.
+    minutes, the job waits for that. `survivors` are the machines that a job of several nodes keeps: the others are
+    requested.
 
     Raises:
         StaleWriteError: the job was changed since it was loaded.
@@ -74,7 +79,7 @@ def claim_machine(
         joined = None if is_gang(job) else _join(job, selection, deps)
         if joined is not None:
             return joined
-        requested = _request(job, selection, deps, is_handover=is_handover, kept=kept)
+        requested = _request(job, selection, deps, is_handover=is_handover, survivors=survivors)
         if requested is not None:
             return requested
     except MachineLimitError as error:
@@ -97,11 +102,11 @@ def _wait_at_limit(job: Job, reached: MachineLimitReached, deps: LaunchDependenc
 
 
 def _request(
-    job: Job, selection: Selection, deps: LaunchDependencies, *, is_handover: bool, kept: Sequence[str]
+    job: Job, selection: Selection, deps: LaunchDependencies, *, is_handover: bool, survivors: Survivors
 ) -> Job | Offering | None:
     """Request a new machine, or let the job wait; return the job, None if what was selected cannot be requested."""
     for _ in range(_REQUESTS):
-        requested = _new_claim(job, selection, deps, is_handover=is_handover, ranks=kept)
+        requested = _new_claim(job, selection, deps, is_handover=is_handover, survivors=survivors)
         try:
             if isinstance(requested, Offering):
                 return requested
@@ -166,7 +171,7 @@ def _was_warned(machine: Machine, deps: LaunchDependencies) -> bool:
 
 
 def _new_claim(
-    job: Job, selection: Selection, deps: LaunchDependencies, *, is_handover: bool, ranks: Sequence[str]
+    job: Job, selection: Selection, deps: LaunchDependencies, *, is_handover: bool, survivors: Survivors
 ) -> MachineClaimed | MachineLost | MachineLimitReached | NothingKept | Offering | None:
     """Return the claim on a new machine, why the job gets none yet, or where else it may run while there is none.
 
@@ -225,11 +230,11 @@ def _new_claim(
             beside_usd_per_hour=beside,
             on_demand=on_demand_prices(request, selection.kept),
         )
-        for each in requests_of_members(request, ranks.count("") if ranks else job.definition.nodes)
+        for each in requests_of_members(request, survivors.missing or job.definition.nodes)
     )
-    detail = describe_machine(first.machine)
-    dealt_out = deal_out(ranks, (each.machine.machine_id for each in (first, *others)))
-    return MachineClaimed(first, detail, selection, is_new=True, others=tuple(others), ranks=dealt_out)
+    detail = "; ".join(part for part in (describe_machine(first.machine), survivors.reason) if part)
+    ranks = survivors.with_new(each.machine.machine_id for each in (first, *others))
+    return MachineClaimed(first, detail, selection, is_new=True, others=tuple(others), ranks=ranks)
 
 
 def _kept_types(selection: Selection) -> Mapping[OfferingKey, InstanceType]:

@@ -33,7 +33,7 @@ def replace_lost(job: Job, deps: LaunchDependencies) -> Job:
     if isinstance(selection, SurvivorsLeft):
         return apply_event(job, selection, deps)
     deps.log.decided("survivors kept", job_id=job.job_id, reason=found.reason)
-    claimed = claim_machine(job, selection, deps, is_handover=True, kept=found.ranks)
+    claimed = claim_machine(job, selection, deps, is_handover=True, survivors=found)
     after = claimed if isinstance(claimed, Job) else job
     if not needs_replacements(after):
         return after

@@ -25,10 +25,10 @@ from relaunch.core.lifecycle.events import (
 from relaunch.core.lifecycle.stopping import follow_stop
 from relaunch.core.lifecycle.survivors import (
     KEPT_AT_MOST,
+    NO_SURVIVORS,
     USUAL_BOOT_SECONDS,
     Survivors,
     choose_survivors,
-    deal_out,
     expected_wait,
     kept_until,
     needs_replacements,
@@ -254,8 +254,10 @@ class TestHowLongTheyAreKept:
 
 class TestTheNextMachines:
     def test_new_ones_have_the_places_of_those_that_are_lost(self):
-        assert deal_out(("", "b", ""), ["x", "y"]) == ("x", "b", "y")
-        assert deal_out((), ["x"]) == ()
+        kept = Survivors(("", "b", ""), "")
+
+        assert (kept.missing, kept.with_new(["x", "y"])) == (2, ("x", "b", "y"))
+        assert (NO_SURVIVORS.missing, NO_SURVIVORS.with_new(["x"])) == (0, ())
 
     def test_all_are_claimed_while_the_tasks_stop(self):
         decision = decided(stopping(), claimed())

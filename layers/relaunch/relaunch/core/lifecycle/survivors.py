@@ -64,11 +64,19 @@ class Survivors:
     ranks: tuple[str, ...]
     reason: str
 
+    @property
+    def missing(self) -> int:
+        """Return how many machines are to be requested."""
+        return self.ranks.count("")
 
-def deal_out(ranks: Sequence[str], machine_ids: Iterable[str]) -> tuple[str, ...]:
-    """Return the ranks, whose empty places are filled with these machines in their order."""
-    new = iter(machine_ids)
-    return tuple(each or next(new) for each in ranks)
+    def with_new(self, machine_ids: Iterable[str]) -> tuple[str, ...]:
+        """Return the machines of all ranks: those that are kept have theirs, new ones the others in their order."""
+        new = iter(machine_ids)
+        return tuple(each or next(new) for each in self.ranks)
+
+
+NO_SURVIVORS = Survivors((), "")
+"""No machine is kept: all are requested."""
 
 
 def needs_replacements(job: Job, _event: object = None) -> bool:
