@@ -75,10 +75,10 @@ def test_survivors_that_are_kept_wait_for_the_new_machines_alone():
 
 
 def test_survivors_are_kept_where_the_application_would():
-    few, many = (Machine(90.0, 120.0),) * 4, (Machine(90.0, 120.0),) * 16
+    many = [*ALIKE] * 4
 
-    assert relaunch(few, few, 1, dice()) == keeping(few, few, 1, dice())
-    assert relaunch(few, few, 3, dice()) == giving_back(few, few, 3, dice())
+    assert relaunch(ALIKE, ALIKE, 1, dice()) == keeping(ALIKE, ALIKE, 1, dice())
+    assert relaunch(ALIKE, ALIKE, 3, dice()) == giving_back(ALIKE, ALIKE, 3, dice())
     assert relaunch(many, many, 2, dice()) == giving_back(many, many, 2, dice())
 
 
@@ -99,7 +99,6 @@ def test_the_simulated_stack_starts_a_gang_and_starts_it_again_on_the_machines_i
 
 def test_the_simulated_stack_gives_all_back_that_live_if_most_are_lost():
     # One may be asked for before the second warning is heard of.
-    given, others = [Machine(60.0, 100.0)] * 3, [Machine(50.0, 100.0)] * 4
-    life = live(given, others, 2, dice())
+    life = live([Machine(60.0, 100.0)] * 3, [Machine(50.0, 100.0)] * 4, 2, dice())
 
     assert life.again - life.own_again == pytest.approx(115.0 + steps.SAVING + steps.PROGRAM, abs=1.0)

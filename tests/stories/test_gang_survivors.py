@@ -40,7 +40,7 @@ class SurvivorStory(GangStory):
         self.warn(self.first[rank].instance_id or "")
 
     def end_all(self, codes: Iterable[int] = ()) -> list[TaskObservation]:
-        """Let all ranks save and end; return what ECS said of each."""
+        """Let all ranks save and end; return what ECS observed."""
         self.checkpoints.complete[self.job_id] = SAVED.format(job=self.job_id)
         given = tuple(codes) or (1, *[0] * (len(self.old) - 1))
         times = {"stopped_at": self.now, "execution_stopped_at": self.now}
@@ -236,7 +236,8 @@ class KilledError(Exception):
 
 def die_at(story: SurvivorStory, save: int) -> None:
     """Let the function die that saves a job or a machine for this time after the warning, once it is saved."""
-    jobs, machines = story.deps.jobs, story.deps.machines
+    jobs = story.deps.jobs
+    machines = story.deps.machines
     left = iter(range(save))
 
     def dying(real: Any) -> Any:
@@ -248,7 +249,8 @@ def die_at(story: SurvivorStory, save: int) -> None:
 
         return saved
 
-    save_job, save_machine = jobs.save_job, machines.save_machine
+    save_job = jobs.save_job
+    save_machine = machines.save_machine
     jobs.save_job = dying(save_job)  # type: ignore[method-assign]
     machines.save_machine = dying(save_machine)  # type: ignore[method-assign]
     try:
@@ -258,7 +260,8 @@ def die_at(story: SurvivorStory, save: int) -> None:
             make_ec2_calls(machine_id, story.deps)
     except KilledError:
         pass
-    jobs.save_job, machines.save_machine = save_job, save_machine  # type: ignore[method-assign]
+    jobs.save_job = save_job  # type: ignore[method-assign]
+    machines.save_machine = save_machine  # type: ignore[method-assign]
 
 
 def test_the_machines_that_are_kept_are_charged_once_and_to_the_end():

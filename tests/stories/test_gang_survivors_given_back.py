@@ -222,11 +222,11 @@ def test_nothing_is_kept_where_the_budget_has_no_room():
 
 def test_a_pool_that_selection_does_not_keep_is_not_asked_again():
     story = SurvivorStory()
-    dear = [
+    changed = [
         replace(each, price_usd_per_hour=2.0 * (each.on_demand_usd_per_hour or 0.0)) if each.key == G5 else each
         for each in story.offerings.available
     ]
-    story.offerings.available = tuple(dear)
+    story.offerings.available = tuple(changed)
     story.warn_rank(1)
     story.settle_all()
 

@@ -27,7 +27,6 @@ from relaunch.core.lifecycle.events import HostWarned, JobEvent, MachineLeft
 from relaunch.core.lifecycle.metrics import decision_metrics, stop_metrics
 from relaunch.core.lifecycle.table import decide
 from relaunch.core.machines.events import ClaimReleased, MachineAbandoned, MachineEvent
-from relaunch.core.machines.groups import first_ids_of
 from relaunch.core.machines.starts import Worth
 from relaunch.core.offerings.capacity_memory import is_counted, placement_scope, queued
 from relaunch.core.offerings.offering import CapacityFailure
@@ -207,8 +206,9 @@ def _note_use(before: Job, after: Job, deps: JobDependencies) -> None:
     started = after.attempt
     is_start = attempt is not None and attempt.started_at is None and started is not None and started.started_at
     ranks = started.placement.ranks if started is not None and is_start else ()
-    requested = first_ids_of(each.machine_id for each in ranks)
-    found = [machine for each in requested if (machine := deps.machines.load_machine(each)) is not None]
+    machines = [deps.machines.load_machine(each.machine_id) for each in ranks if each.machine_id]
+    # A request for several machines is counted by the first of them.
+    found = [each for each in machines if each is not None and each.request.place == 0]
     if not found:
         return
     deps.capacity.forget_unready((placement_scope(after.revision.arn),), deps.clock.now())

@@ -16,10 +16,9 @@ from relaunch.core.lifecycle.events import (
 from relaunch.core.lifecycle.gangs import is_gang
 from relaunch.core.lifecycle.moves import decline_at_limit, may_move
 from relaunch.core.lifecycle.restart_policy import describe_bound, next_machine_at
-from relaunch.core.lifecycle.survivors import NO_SURVIVORS, Survivors, kept_until
 from relaunch.core.machines.charges import usd_beside
 from relaunch.core.machines.events import ClaimAsked, MachineWarned
-from relaunch.core.machines.groups import member_id, requests_of_members
+from relaunch.core.machines.groups import NO_SURVIVORS, Survivors, kept_until, member_id, requests_of_members
 from relaunch.core.machines.machine import (
     Claim,
     Consequence,

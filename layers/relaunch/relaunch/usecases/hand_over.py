@@ -18,7 +18,6 @@ from relaunch.core.lifecycle.moves import (
 )
 from relaunch.core.lifecycle.paces import pools_at_pace, running_pace
 from relaunch.core.lifecycle.spot_pools import find_pools
-from relaunch.core.lifecycle.survivors import needs_replacements
 from relaunch.core.market.policies import policy_named
 from relaunch.core.market.situation import Action
 from relaunch.core.selection.selection import Selection
@@ -39,9 +38,7 @@ def hand_over(job: Job, deps: LaunchDependencies) -> Job:
     if is_last_moment(job, deps.clock.now()):
         return apply_event(job, TimePassed(), deps)
     if needs_next_machine(job):
-        return choose_placement(job, deps)
-    if needs_replacements(job):
-        return replace_lost(job, deps)
+        return choose_placement(job, deps) if job.definition.nodes == 1 else replace_lost(job, deps)
     return _consider_move(job, deps) if may_move(job) else _look_at_next(job, deps)
 
 

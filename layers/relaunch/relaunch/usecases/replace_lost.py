@@ -2,7 +2,9 @@
 
 from relaunch.core.jobs.job import Job
 from relaunch.core.lifecycle.events import SurvivorsLeft
-from relaunch.core.lifecycle.survivors import Survivors, choose_survivors, needs_replacements
+from relaunch.core.lifecycle.gangs import needs_replacements
+from relaunch.core.lifecycle.survivors import choose_survivors
+from relaunch.core.machines.groups import Survivors
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.selection import RejectedOffering, Selection
 from relaunch.ports import LaunchDependencies
@@ -50,7 +52,7 @@ def _choose(job: Job, deps: LaunchDependencies) -> Survivors | SurvivorsLeft | N
 
 
 def _select_same(job: Job, kept: Survivors, deps: LaunchDependencies) -> Selection | SurvivorsLeft:
-    """Return the selection with the offering of the machines that live alone, or why it is not to be had."""
+    """Return the selection with the offering of the machines that live alone, or why it is not chosen again."""
     key = job.current_attempt.placement.offering
     selection, available = select_offerings(job, deps)
     try:

@@ -146,11 +146,8 @@ SITUATIONS: Mapping[str, Job] = {
 """w waiting: 0 at first, r after an hour of training and an interruption, i for its image, s for a slot, c for
 capacity, b backing off, k for checkpoints that cannot be read, m for the machine m-1, l for the limits on machines.
 fz pending, fx pending and to be cancelled, pl placed; ru running, ro on a machine of our own, rh until EC2 has another
-one, rn until m-1 is ready or its Capacity Block ends, rd on on-demand with a deadline, rm until m-1 on spot is ready;
-s stopping: i after a warning, n by itself, c cancelled, o after a warning on a machine of our own, p with m-1 as the
-next; then the final states."""
-
-
+one, rn until m-1 is ready or its block ends, rd on on-demand with a deadline, rm until m-1 on spot is; s stopping: i
+after a warning, n by itself, c cancelled, o warned on a machine of our own, p with m-1 as the next; then final ones."""
 RUNS = launch.HostObservation()
 _BUDGETS = {"there": 9.0, "used-up": 0.0}
 NO_CAPACITY = {

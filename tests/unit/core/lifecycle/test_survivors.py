@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from datetime import timedelta
+from statistics import NormalDist
 
 import pytest
 
@@ -22,20 +23,18 @@ from relaunch.core.lifecycle.events import (
     MachineLost,
     SurvivorsLeft,
 )
+from relaunch.core.lifecycle.gangs import needs_replacements
 from relaunch.core.lifecycle.stopping import follow_stop
-from relaunch.core.lifecycle.survivors import (
+from relaunch.core.lifecycle.survivors import USUAL_BOOT_SECONDS, choose_survivors, expected_wait, usual_boot
+from relaunch.core.machines.decision import MachineTotals
+from relaunch.core.machines.groups import (
     KEPT_AT_MOST,
     NO_SURVIVORS,
-    USUAL_BOOT_SECONDS,
     Survivors,
-    choose_survivors,
-    expected_wait,
     kept_until,
-    needs_replacements,
-    usual_boot,
+    member_id,
+    requests_of_members,
 )
-from relaunch.core.machines.decision import MachineTotals
-from relaunch.core.machines.groups import member_id, requests_of_members
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import Claim, Consequence, Machine, MachineState, Resources
 from relaunch.core.machines.requesting import request_machine
@@ -139,7 +138,7 @@ class TestWhichAreKept:
             (stopping(lost_instances=("i-1",)), three(), []),
             (stopping(), [ready(0), None, ready(2)], []),
         ],
-        ids=["warned", "told", "left", "ending", "released", "ended", "forgotten"],
+        ids=["warned", "noticed", "left", "ending", "released", "ended", "forgotten"],
     )
     def test_those_that_live_keep_their_ranks(self, job, machines, warned):
         assert chosen(job, machines, *warned).ranks == ("m-0", "", "m-0-n2")
@@ -192,6 +191,12 @@ class TestWhatAWaitIsExpectedToCost:
         assert booting == sorted(booting)
         assert booting == pytest.approx([115.4, 140.0, 164.6, 189.5], abs=0.2)
 
+    def test_how_much_longer_is_what_is_expected_of_a_sample(self):
+        slowest = [expected_wait(nodes, 1, 90.0, 0.0, is_spot=True).booting_seconds for nodes in range(2, 33)]
+        quantiles = [NormalDist().inv_cdf((nodes - 0.375) / (nodes + 0.25)) for nodes in range(2, 33)]
+
+        assert slowest == pytest.approx([90.0 * 2 ** (each / 1.645) for each in quantiles], rel=1e-3)
+
     def test_one_of_few_is_waited_for_and_several_of_many_are_not(self):
         kept = {
             (nodes, missing)
@@ -218,7 +223,8 @@ class TestWhatAWaitIsExpectedToCost:
         assert not wait.is_worth_it
 
     def test_boots_are_those_of_the_job(self):
-        fast, slow = {"registered_at": NOW + timedelta(seconds=40)}, {"registered_at": NOW + timedelta(seconds=400)}
+        fast = {"registered_at": NOW + timedelta(seconds=40)}
+        slow = {"registered_at": NOW + timedelta(seconds=400)}
         paid = {"paid_since": NOW - timedelta(seconds=10)}
 
         assert usual_boot(three(zero=fast, two=slow)) == BOOT.total_seconds()

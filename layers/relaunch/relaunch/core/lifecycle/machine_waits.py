@@ -29,11 +29,10 @@ from relaunch.core.lifecycle.events import (
     MachineLost,
     SurvivorsLeft,
 )
-from relaunch.core.lifecycle.gangs import has_gang
+from relaunch.core.lifecycle.gangs import has_gang, leave_survivors, needs_replacements
 from relaunch.core.lifecycle.market_choice import with_market_reason
 from relaunch.core.lifecycle.refusal_waits import lacks_useful_machine, lose_kept_machine, wait_until_granted
 from relaunch.core.lifecycle.restart_policy import next_machine_at, out_of_time, with_useless_machine
-from relaunch.core.lifecycle.survivors import leave_survivors
 from relaunch.core.machines.machine import Consequence, MachineState
 from relaunch.core.machines.refusals import POOL_AVOIDED, delay_before
 from relaunch.core.offerings.offering import CapacityFailure
@@ -207,7 +206,7 @@ def needs_next_machine(job: Job, _event: object = None) -> bool:
         return False
     if has_gang(attempt):
         # N others would cost as much again: those that are lost are replaced (core.lifecycle.survivors).
-        return False
+        return needs_replacements(job)
     if job.state is JobState.RUNNING:
         return attempt.handover is not None
     is_interrupted = attempt.intent is not None and attempt.intent.kind is IntentKind.INTERRUPTION

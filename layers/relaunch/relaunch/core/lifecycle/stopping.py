@@ -27,7 +27,6 @@ from relaunch.core.lifecycle.restart_policy import (
     is_interruption,
     useless_for_all,
 )
-from relaunch.core.lifecycle.survivors import needs_replacements
 from relaunch.core.lifecycle.verdicts import held_stop, hold, judge, with_notices
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.spot_runs import Observed, SpotRun, hours_of_one
@@ -361,7 +360,7 @@ def stop_with_intent(job: Job, intent: StopIntent, now: datetime, *, event: str)
     effects = stop_effect(job, intent.detail)
     wake_at = now + STOP_TIMEOUT
     decision = move(job, JobState.STOPPING, now, event=event, detail=intent.detail, wake_at=wake_at, effects=effects)
-    if not (needs_next_machine(decision.job) or needs_replacements(decision.job)):
+    if not needs_next_machine(decision.job):
         return decision
     # After the stop, which it must not delay.
     return replace(decision, job=replace(decision.job, pending=(*effects, RequestLaunch())))

@@ -16,26 +16,18 @@ is paid for nothing.
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
-from datetime import datetime, timedelta
-from statistics import NormalDist, median
+from datetime import datetime
 
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.jobs.attempt import IntentKind
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.jobs.state import JobState
-from relaunch.core.lifecycle.decision import Decision, move
 from relaunch.core.lifecycle.events import SurvivorsLeft
-from relaunch.core.lifecycle.gangs import has_gang
 from relaunch.core.lifecycle.restart_policy import out_of_time
-from relaunch.core.machines.groups import first_ids_of
-from relaunch.core.machines.limits import MachineLimits
+from relaunch.core.machines.groups import Survivors
 from relaunch.core.machines.machine import Machine, MachineState
 from relaunch.core.records import dataclass
 
 USUAL_BOOT_SECONDS = 90.0
-"""From launch to registration, where no machine of the job says how long it took: the median of docs/machines.md."""
+"""From launch to registration, where no machine of the job says how long it took: a judgement, as in the simulation."""
 SURVIVE_FIVE_MINUTES = 0.85
 """The share of the machines on spot living after a loss in their pool that live five minutes later.
 
@@ -46,51 +38,19 @@ gives 61 % and 9 %. When in the tick they were lost the traces do not say: evenl
 LEAST_SHARE = 0.5
 """The share of the machines that must live: of fewer the others are mostly on their way out."""
 _FIVE_MINUTES = 300.0
-KEPT_AT_MOST = timedelta(minutes=10)
-"""How long machines wait at most, however long others of their type may take to register.
-
-A machine without a task powers itself off after IdleMinutes, which are ten at least (infrastructure/machines.yaml).
-"""
 # e to this power is as good as for ever.
 _MOST = 50.0
 # Half boot within the median, 95 % within twice of it.
 _SPREAD = math.log(2) / 1.645
+_SLOWEST = (
+    *(0.000, 0.589, 0.869, 1.049, 1.180, 1.282, 1.364, 1.434, 1.494, 1.547, 1.593, 1.635),
+    *(1.673, 1.708, 1.739, 1.769, 1.796, 1.822, 1.846, 1.868, 1.890, 1.910, 1.929, 1.947),
+    *(1.964, 1.981, 1.997, 2.012, 2.026, 2.040, 2.054, 2.067),
+)
+"""By how many standard deviations the slowest of 1, 2, 3… machines, up to 32, is expected to be above the median.
 
-
-@dataclass(frozen=True, slots=True)
-class Survivors:
-    """The machines that are kept, by rank; empty where another one is to be requested. `reason` says why."""
-
-    ranks: tuple[str, ...]
-    reason: str
-
-    @property
-    def missing(self) -> int:
-        """Return how many machines are to be requested."""
-        return self.ranks.count("")
-
-    def with_new(self, machine_ids: Iterable[str]) -> tuple[str, ...]:
-        """Return the machines of all ranks: those that are kept have theirs, new ones the others in their order."""
-        new = iter(machine_ids)
-        return tuple(each or next(new) for each in self.ranks)
-
-
-NO_SURVIVORS = Survivors((), "")
-"""No machine is kept: all are requested."""
-
-
-def needs_replacements(job: Job, _event: object = None) -> bool:
-    """Return whether those machines of a job of several nodes that are lost may be replaced, and the others kept.
-
-    EC2 takes one away, or has: its tasks are stopped for that, and it is not decided yet.
-    """
-    attempt = job.attempt
-    if attempt is None or job.state is not JobState.STOPPING or not has_gang(attempt):
-        return False
-    is_interrupted = attempt.intent is not None and attempt.intent.kind is IntentKind.INTERRUPTION
-    is_taken = attempt.warned_at is not None or attempt.host_ended_at is not None
-    is_decided = bool(job.machine_id) or attempt.leaves_survivors
-    return is_interrupted and is_taken and not (is_decided or job.cancel_requested)
+These are the quantiles of Blom (1958) for the largest of a normal sample; `statistics` takes a cold start longer.
+"""
 
 
 def choose_survivors(
@@ -157,10 +117,10 @@ class Wait:
 
 
 def expected_wait(nodes: int, missing: int, boot: float, saving: float, *, is_spot: bool) -> Wait:
-    """Return what keeping the other machines of `nodes` costs while `missing` boot, and booting all anew.
+    """Return what keeping the other machines of `nodes` costs while `missing` boot, and booting all of them.
 
     `boot` is the usual time from launch to registration, `saving` how long the tasks take to stop, both in seconds.
-    On spot it may be in vain: half-way through, on average, another one is lost; then the wait until then is paid for
+    On spot it may be for nothing: half-way through, on average, another one is lost; then the wait until then is paid for
     nothing, that of the new machines too, and all are booted anyway. With the probability p of that, keeping costs
     (1 - p) * wait + p * (vain + booting), and is worth it if wait + p / (1 - p) * vain is less than booting.
     """
@@ -174,11 +134,8 @@ def expected_wait(nodes: int, missing: int, boot: float, saving: float, *, is_sp
 
 
 def _last_of(machines: int) -> float:
-    """Return how many times the median the slowest of so many boots takes, as expected.
-
-    Boots are log-normal; the quantile is that of Blom (1958) for the expected largest of a sample.
-    """
-    return math.exp(_SPREAD * NormalDist().inv_cdf((machines - 0.375) / (machines + 0.25)))
+    """Return how many times the median the slowest of so many boots takes, as expected: they are log-normal."""
+    return math.exp(_SPREAD * _SLOWEST[min(machines, len(_SLOWEST)) - 1])
 
 
 def usual_boot(machines: Iterable[Machine | None]) -> float:
@@ -188,24 +145,7 @@ def usual_boot(machines: Iterable[Machine | None]) -> float:
         for each in machines
         if each is not None and each.registered_at and each.launched_at
     ]
+    if not boots:
+        return USUAL_BOOT_SECONDS
     # The clocks of EC2 and of a function differ.
-    return max(median(boots), 1.0) if boots else USUAL_BOOT_SECONDS
-
-
-def kept_until(machines: Sequence[Machine], limits: MachineLimits) -> datetime | None:
-    """Return until when the machines of a job wait for those that were requested later; None if none does.
-
-    That is for as long as a machine has to register, from the request on, and KEPT_AT_MOST.
-    """
-    if len(first_ids_of(each.machine_id for each in machines)) == 1:
-        return None
-    newest = max(machines, key=lambda each: each.created_at)
-    instance_type = newest.request.overrides[0].offering.instance_type
-    return newest.created_at + min(limits.registration_deadline_of(instance_type), KEPT_AT_MOST)
-
-
-def leave_survivors(job: Job, event: SurvivorsLeft, now: datetime, _limits: StackLimits) -> Decision:
-    """Note that all machines are given back once the tasks have stopped."""
-    left = replace(job, machine_id="", attempt=replace(job.current_attempt, leaves_survivors=True))
-    wake_at = job.wake_at or now
-    return move(left, job.state, now, event="machines not kept", detail=event.reason, wake_at=wake_at)
+    return max(sorted(boots)[len(boots) // 2], 1.0)

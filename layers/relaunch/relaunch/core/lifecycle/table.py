@@ -12,6 +12,7 @@ from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import TaskObservation, TaskPhase
 from relaunch.core.lifecycle import (
     charging,
+    gangs,
     launching,
     leases,
     machine_waits,
@@ -20,7 +21,6 @@ from relaunch.core.lifecycle import (
     restart_policy,
     running,
     stalls,
-    survivors,
     unconfirmed_stops,
     waiting,
     withdrawals,
@@ -60,6 +60,7 @@ from relaunch.core.lifecycle.events import (
     TaskSeen,
     TimePassed,
 )
+from relaunch.core.lifecycle.gangs import needs_replacements
 from relaunch.core.lifecycle.groups import with_group
 from relaunch.core.lifecycle.job_changes import with_change
 from relaunch.core.lifecycle.leases import with_leases
@@ -68,7 +69,6 @@ from relaunch.core.lifecycle.machine_waits import needs_next_machine, with_relea
 from relaunch.core.lifecycle.moves import leaves_less_time, may_move
 from relaunch.core.lifecycle.restart_policy import is_to_be_judged
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW, find_first_ended
-from relaunch.core.lifecycle.survivors import needs_replacements
 from relaunch.core.transitions.table import always, decide_by, make_rows
 
 
@@ -267,8 +267,7 @@ TABLE = make_rows(
     ("W", MachineClaimed, needs_machine, machine_waits.claim_machine, "Wft"),
     ("R", MachineClaimed, needs_next_machine, machine_waits.claim_next_machine, "R"),
     ("S", MachineClaimed, needs_next_machine, machine_waits.claim_next_machine, "S"),
-    ("S", MachineClaimed, needs_replacements, machine_waits.claim_next_machine, "S"),
-    ("S", SurvivorsLeft, needs_replacements, survivors.leave_survivors, "S"),
+    ("S", SurvivorsLeft, needs_replacements, gangs.leave_survivors, "S"),
     ("R", MachineClaimed, may_move, moves.claim_machine_to_move_to, "R"),
     ("R", MoveDeclined, may_move, moves.move_declined, "R"),
     ("R", ProgressNoted, stalls.is_further, stalls.note, "R"),
