@@ -120,7 +120,7 @@ def expected_wait(nodes: int, missing: int, boot: float, saving: float, *, is_sp
     """Return what keeping the other machines of `nodes` costs while `missing` boot, and booting all of them.
 
     `boot` is the usual time from launch to registration, `saving` how long the tasks take to stop, both in seconds.
-    On spot another one may be lost, half-way through on average; then the wait until then was for nothing (`vain`), that
+    On spot another one may be lost, half-way through on average; the wait until then is for nothing then (`vain`), that
     of the new machines too, and all are booted anyway. With the probability p of that, keeping costs
     (1 - p) * wait + p * (vain + booting), and is worth it if wait + p / (1 - p) * vain is less than booting.
     """
