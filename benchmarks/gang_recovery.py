@@ -9,11 +9,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from heapq import heapify, heapreplace
 from random import Random
+from statistics import median
 
 from benchmarks import gang_steps as steps
 from benchmarks.gang_lives import HOUR, MEASURES, NODES, SEED, Life, Machine, draw
 from benchmarks.session import Session
 from benchmarks.tables import Table, percentile
+from relaunch.core.lifecycle.survivors import LEAST_SHARE, expected_wait
 
 _LIVES_PER_ROUND = 200
 _CHECKPOINTS_APART = 1800.0
@@ -22,8 +24,18 @@ _CHECKPOINTS_APART = 1800.0
 Way = Callable[[Sequence[Machine], Sequence[Machine], int, Random], Life]
 
 
-def relaunch(first: Sequence[Machine], second: Sequence[Machine], _lost: int, dice: Random) -> Life:
-    """Return a life by Relaunch's way: however many are lost, all are stopped at the first warning."""
+def relaunch(first: Sequence[Machine], second: Sequence[Machine], lost: int, dice: Random) -> Life:
+    """Return a life by Relaunch's way: those that live are kept where that is expected to cost less."""
+    living = len(first) - lost
+    boot = median(each.boot for each in first)
+    is_kept = (
+        living >= LEAST_SHARE * len(first) and expected_wait(len(first), lost, boot, 0.0, is_spot=True).is_worth_it
+    )
+    return (keeping if is_kept else giving_back)(first, second, lost, dice)
+
+
+def giving_back(first: Sequence[Machine], second: Sequence[Machine], _lost: int, dice: Random) -> Life:
+    """Return a life in which all are given back, and others asked for when all have stopped."""
     nodes = len(first)
     asked = dice.uniform(*steps.RELAUNCH_ASKED)
     up, bare = _by_relaunch(first)
@@ -41,7 +53,7 @@ def relaunch(first: Sequence[Machine], second: Sequence[Machine], _lost: int, di
 
 
 def keeping(first: Sequence[Machine], second: Sequence[Machine], lost: int, dice: Random) -> Life:
-    """Return a life in which those that live would be kept, and others asked for at the warning: it is not built.
+    """Return a life in which those that live are kept, and others asked for at the warning.
 
     It takes that EC2 has as many more in the same pool, and that the others of a warned machine are not warned later.
     """
@@ -125,7 +137,7 @@ def _in_turns(seconds: Sequence[float], at_a_time: int) -> float:
 
 _WAYS: dict[str, Way] = {
     "Relaunch": relaunch,
-    "Relaunch, if survivors were kept": keeping,
+    "Relaunch, all given back": giving_back,
     "SkyPilot": skypilot,
     "SkyPilot, all nodes by SSH at once": partial(skypilot, at_a_time=max(NODES)),
     "the same, SSH after half a boot": partial(skypilot, at_a_time=max(NODES), boot_share=0.5),

@@ -88,12 +88,16 @@ def _live(account: SimulatedAccount, nodes: int, lost: int, dice: Random) -> Lif
     paid = [_paid(account, each, steps_again) for each in account.simulator.instances.by_id.values()]
     stepped = nodes * (last_step - started - _PROGRAM)
     without_step = steps_again - last_step
+    kept = {each.arn for each in hosts}
+    later = [each for each in _hosts(account, after) if each.arn not in kept]
+    # Those that replace lost ones, beside others that are kept, boot while the tasks save.
+    bare_again = _bare(later) + steps.SAVING if len(later) == nodes else max(_bare(later), steps.SAVING)
     return Life(
         start=(started - event_at).total_seconds(),
         sigterm=(max(signalled) - warned_at).total_seconds(),
         again=without_step.total_seconds(),
         own_start=(started - event_at).total_seconds() - _bare(hosts),
-        own_again=without_step.total_seconds() - _bare(_hosts(account, after)) - steps.SAVING - steps.PROGRAM,
+        own_again=without_step.total_seconds() - bare_again - steps.PROGRAM,
         idle=(sum(paid, timedelta(0)) - stepped).total_seconds(),
         lost=0.0,
     )

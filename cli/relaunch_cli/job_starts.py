@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from relaunch.core.jobs.job import selected_placement
-from relaunch.core.lifecycle.start_stages import Start, StartRecord, find_start
+from relaunch.core.lifecycle.start_stages import Start, StartRecord, find_start, machine_of_start
 from relaunch.core.machines.machine import machine_id_of
 from relaunch.ports import JobHistory
 from relaunch_cli.job_machines import MachineReader
@@ -17,8 +17,8 @@ def load_starts(history: JobHistory, store: MachineReader, now: datetime, *, is_
     """Load the latest starts of a job, or all of them, oldest first; each machine costs a read."""
     attempts = history.attempts if is_full else history.attempts[-1:]
     records = [
-        StartRecord(each.number, each, store.load_machine(each.placement.machine_id))
-        if each.placement.machine_id
+        StartRecord(each.number, each, store.load_machine(machine_id))
+        if (machine_id := machine_of_start(each, history.job))
         else StartRecord(each.number, each)
         for each in attempts
     ]
@@ -35,7 +35,7 @@ def has_more(history: JobHistory) -> bool:
 def _unplaced(history: JobHistory, store: MachineReader, *, is_full: bool) -> Iterator[StartRecord]:
     """Yield the machines on which no attempt was placed: those that came to nothing, and the one that is awaited."""
     job = history.job
-    known = {each.placement.machine_id for each in history.attempts}
+    known = {rank.machine_id for each in history.attempts for rank in each.placement.ranks}
     next_number, _ = selected_placement(job, is_placed=False)
     number = 1 if is_full or job.attempt is None else job.attempt.number
     first = 1 if is_full else max(job.machines.requested - _LATEST_REQUESTS, 0) + 1

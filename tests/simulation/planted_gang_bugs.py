@@ -9,13 +9,17 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.launches import launch_plan
 from relaunch.core.launches.launch_plan import rank_environment
 from relaunch.core.machines.events import FleetAnswer, FleetRefused, InstanceLaunched
-from relaunch.core.machines.groups import answer_of_member
-from relaunch.core.machines.machine import FleetRequest
-from relaunch.usecases import make_ec2_calls
+from relaunch.core.machines.groups import answer_of_member, first_ids_of
+from relaunch.core.machines.machine import FleetRequest, Machine, MachineState
+from relaunch.ports import LaunchDependencies
+from relaunch.usecases import choose_placement, hand_over, make_ec2_calls
+from relaunch.usecases.claim_machine import find_machines
+from relaunch_local.simulation import drawn_scenario
 from relaunch_local.simulation.aws.gangs import ALIKE, KNOWN, MET, ONCE, REACHED
+from relaunch_local.simulation.checks.claims import KEPT
 from simulation.broken_parts import Planting
 from simulation.planted_bugs import PlantedBug
-from simulation.planting import patched
+from simulation.planting import patched, patched_in
 
 
 def _environment(change: Callable[[Job, int], Mapping[str, str]]) -> Planting:
@@ -44,6 +48,18 @@ def _given_up_without_its_instance(request: FleetRequest, answer: FleetAnswer) -
     own = answer_of_member(request, answer)
     is_part = isinstance(own, InstanceLaunched) and own.is_part
     return FleetRefused(own.refusals) if is_part and isinstance(own, InstanceLaunched) else own
+
+
+def _wait_for_ever(job: Job, deps: LaunchDependencies) -> Job | tuple[Machine, ...]:
+    """Wait for what was requested in the place of lost machines, whatever becomes of it."""
+    machines = [deps.machines.load_machine(each) for each in job.next_machines]
+    is_kept = len(first_ids_of(job.next_machines)) > 1
+    is_ready = all(each is not None and each.state is MachineState.READY for each in machines)
+    return find_machines(job, deps) if is_ready or not is_kept else job
+
+
+def _survivors_kept() -> AbstractContextManager[object]:
+    return patched_in((choose_placement, hand_over), find_machines=_wait_for_ever)
 
 
 def _parts_left() -> AbstractContextManager[object]:
@@ -98,5 +114,14 @@ GANG_BUGS = (
         "a machine that is gone has no instance",
         260,
         first=134,
+    ),
+    PlantedBug(
+        "survivors-kept-for-ever",
+        "machines that live are kept for others, though EC2 has refused those, or has taken one of them",
+        _survivors_kept,
+        KEPT,
+        40,
+        first=30_000,
+        world=lambda: patched(drawn_scenario, has_gang=lambda _seed: True),
     ),
 )

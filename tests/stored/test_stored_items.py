@@ -9,18 +9,20 @@ import sys
 import tarfile
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
-from fakes.builders import make_definition, make_job
+from fakes.builders import make_definition, make_job, make_running_job
 from fakes.repository import REPOSITORY
 from fakes.stored_machines import change
 from relaunch.adapters.aws.dynamodb import job_items
 from relaunch.adapters.aws.dynamodb.formats import ATTRIBUTES, FORMATS
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, PodVolume, SecretKey, Toleration
 from relaunch.core.definitions.targets import Target
+from relaunch.core.jobs.attempt import Rank
 from relaunch.core.jobs.effects import Effect
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
@@ -53,6 +55,23 @@ _WITH_POD = make_job(
         ),
     )
 )
+
+
+def _keeping_survivors(**fields: Any) -> Group:
+    """Return the items of a job of three nodes that EC2 takes a machine from; it may claim some of two requests."""
+    job = make_running_job(definition=make_definition(nodes=3), state=JobState.STOPPING, **fields)
+    first = replace(job.current_attempt.placement, machine_id="m-0", instance_id="i-0", capacity_provider="")
+    ranks = tuple(Rank(f"m-0-n{rank}", f"i-{rank}", f"task-{rank}") for rank in (1, 2))
+    attempt = replace(
+        job.current_attempt,
+        placement=replace(first, followers=ranks, master_address="10.0.0.7"),
+        leaves_survivors=not job.machine_id,
+    )
+    job = replace(job, attempt=attempt)
+    return {
+        "kind": "JOB",
+        "items": [plain(job_items.job_item(job, "a write")), plain(job_items.attempt_item(job, attempt))],
+    }
 
 
 def groups_of(version: str) -> list[Group]:
@@ -125,6 +144,8 @@ class TestThePreviousRelease:
         groups += [after for version in VERSIONS for _, after in all_saved_again(version)]
         groups = [each for each in groups if not _LATER_EFFECTS & set(_effects_of(each))]
         groups.append({"kind": "JOB", "items": [plain(job_items.job_item(_WITH_POD, "a write"))]})
+        groups.append(_keeping_survivors(machine_id="m-0", follower_ids=("m-9", "m-0-n2")))
+        groups.append(_keeping_survivors())
         file = tmp_path / "items.json.gz"
         file.write_bytes(gzip.compress("\n".join(map(json.dumps, groups)).encode(), 1))
 

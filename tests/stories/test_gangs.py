@@ -1,7 +1,10 @@
 """Jobs of several nodes: all of their tasks run, or none; one that ends ends the attempt."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
+from types import MappingProxyType
+from typing import Any
 
 import pytest
 
@@ -21,8 +24,8 @@ NODES = 3
 class GangStory(MachineStory):
     """A story of one definition with three nodes."""
 
-    def __init__(self, nodes: int = NODES) -> None:
-        super().__init__(make_definition(nodes=nodes))
+    def __init__(self, nodes: int = NODES, defined: Mapping[str, Any] = MappingProxyType({}), **limits: Any) -> None:
+        super().__init__(make_definition(nodes=nodes, **defined), **limits)
         (active,) = self.revisions.active
         self.revisions.active[:] = [replace(active, network_mode="host")]
 

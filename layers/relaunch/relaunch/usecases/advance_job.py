@@ -205,12 +205,15 @@ def _note_use(before: Job, after: Job, deps: JobDependencies) -> None:
     attempt = before.attempt
     started = after.attempt
     is_start = attempt is not None and attempt.started_at is None and started is not None and started.started_at
-    machine_id = started.placement.machine_id if started is not None and is_start else ""
-    machine = deps.machines.load_machine(machine_id) if machine_id else None
-    if machine is None:
+    ranks = started.placement.ranks if started is not None and is_start else ()
+    machines = [deps.machines.load_machine(each.machine_id) for each in ranks if each.machine_id]
+    # A request for several machines is counted by the first of them.
+    found = [each for each in machines if each is not None and each.request.place == 0]
+    if not found:
         return
     deps.capacity.forget_unready((placement_scope(after.revision.arn),), deps.clock.now())
-    deps.machines.settle_start((placement_scope(after.revision.family),), machine, Worth.USEFUL)
+    for machine in found:
+        deps.machines.settle_start((placement_scope(after.revision.family),), machine, Worth.USEFUL)
     admit_jobs(deps)
 
 

@@ -18,7 +18,7 @@ from relaunch.core.lifecycle.moves import decline_at_limit, may_move
 from relaunch.core.lifecycle.restart_policy import describe_bound, next_machine_at
 from relaunch.core.machines.charges import usd_beside
 from relaunch.core.machines.events import ClaimAsked, MachineWarned
-from relaunch.core.machines.groups import member_id, requests_of_members
+from relaunch.core.machines.groups import NO_SURVIVORS, Survivors, kept_until, member_id, requests_of_members
 from relaunch.core.machines.machine import (
     Claim,
     Consequence,
@@ -56,13 +56,19 @@ _REQUESTS = 2 * AT_ONCE
 
 
 def claim_machine(
-    job: Job, selection: Selection, deps: LaunchDependencies, *, is_handover: bool = False
+    job: Job,
+    selection: Selection,
+    deps: LaunchDependencies,
+    *,
+    is_handover: bool = False,
+    survivors: Survivors = NO_SURVIVORS,
 ) -> Job | Offering:
     """Claim a machine with room of a type that selection kept, or request one; return the job after that.
 
     A machine that another job takes at the same time is passed over. Where the best of what may be requested now is an
     offering of a capacity provider, it is returned for a job that waits; while none of our own may be, but within
-    minutes, the job waits for that.
+    minutes, the job waits for that. `survivors` are the machines that a job of several nodes keeps: the others are
+    requested.
 
     Raises:
         StaleWriteError: the job was changed since it was loaded.
@@ -72,7 +78,7 @@ def claim_machine(
         joined = None if is_gang(job) else _join(job, selection, deps)
         if joined is not None:
             return joined
-        requested = _request(job, selection, deps, is_handover=is_handover)
+        requested = _request(job, selection, deps, is_handover=is_handover, survivors=survivors)
         if requested is not None:
             return requested
     except MachineLimitError as error:
@@ -94,10 +100,12 @@ def _wait_at_limit(job: Job, reached: MachineLimitReached, deps: LaunchDependenc
     return apply_event(job, decline_at_limit(reached) if may_move(job) else reached, deps)
 
 
-def _request(job: Job, selection: Selection, deps: LaunchDependencies, *, is_handover: bool) -> Job | Offering | None:
+def _request(
+    job: Job, selection: Selection, deps: LaunchDependencies, *, is_handover: bool, survivors: Survivors
+) -> Job | Offering | None:
     """Request a new machine, or let the job wait; return the job, None if what was selected cannot be requested."""
     for _ in range(_REQUESTS):
-        requested = _new_claim(job, selection, deps, is_handover=is_handover)
+        requested = _new_claim(job, selection, deps, is_handover=is_handover, survivors=survivors)
         try:
             if isinstance(requested, Offering):
                 return requested
@@ -162,7 +170,7 @@ def _was_warned(machine: Machine, deps: LaunchDependencies) -> bool:
 
 
 def _new_claim(
-    job: Job, selection: Selection, deps: LaunchDependencies, *, is_handover: bool
+    job: Job, selection: Selection, deps: LaunchDependencies, *, is_handover: bool, survivors: Survivors
 ) -> MachineClaimed | MachineLost | MachineLimitReached | NothingKept | Offering | None:
     """Return the claim on a new machine, why the job gets none yet, or where else it may run while there is none.
 
@@ -221,10 +229,11 @@ def _new_claim(
             beside_usd_per_hour=beside,
             on_demand=on_demand_prices(request, selection.kept),
         )
-        for each in requests_of_members(request, job.definition.nodes)
+        for each in requests_of_members(request, survivors.missing or job.definition.nodes)
     )
-    detail = describe_machine(first.machine)
-    return MachineClaimed(first, detail, selection, is_new=True, others=tuple(others))
+    detail = "; ".join(part for part in (describe_machine(first.machine), survivors.reason) if part)
+    ranks = survivors.with_new(each.machine.machine_id for each in (first, *others))
+    return MachineClaimed(first, detail, selection, is_new=True, others=tuple(others), ranks=ranks)
 
 
 def _kept_types(selection: Selection) -> Mapping[OfferingKey, InstanceType]:
@@ -285,12 +294,16 @@ def find_machines(job: Job, deps: LaunchDependencies) -> Job | tuple[Machine, ..
     late = [each for each in machines if each.state is not MachineState.READY]
     if not late:
         return tuple(machines)
+    until = kept_until(machines, deps.limits.machines)
     detail = describe_machine(late[0])
+    if until is not None and deps.clock.now() >= until:
+        reason = f"the other machines of the job are not kept any longer for one that is not ready: {detail}"
+        return apply_event(job, MachineLost(job.machine_id, Consequence.NEXT, reason, tuple(machines)), deps)
     if len(machines) > 1:
         detail = f"{len(machines) - len(late)} of {len(machines)} machines are ready; {detail}"
     is_known = job.waiting is not None and (job.waiting.reason, job.waiting.detail) == (WaitReason.MACHINE, detail)
-    is_due = job.wake_at is None or job.wake_at <= deps.clock.now()
-    return job if is_known and not is_due else apply_event(job, MachineAwaited(detail, tuple(machines)), deps)
+    is_due = job.wake_at is None or job.wake_at <= deps.clock.now() or (until is not None and job.wake_at > until)
+    return job if is_known and not is_due else apply_event(job, MachineAwaited(detail, tuple(machines), until), deps)
 
 
 def _lost(job: Job, machine_id: str, machines: tuple[Machine, ...]) -> MachineLost:

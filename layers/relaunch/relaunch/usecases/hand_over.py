@@ -27,6 +27,7 @@ from relaunch.usecases.choose_placement import choose_placement, select_offering
 from relaunch.usecases.claim_machine import claim_machine, find_machines
 from relaunch.usecases.find_checkpoints import newest_of
 from relaunch.usecases.load_offerings import AvailableOfferings
+from relaunch.usecases.replace_lost import replace_lost
 
 
 def hand_over(job: Job, deps: LaunchDependencies) -> Job:
@@ -37,9 +38,12 @@ def hand_over(job: Job, deps: LaunchDependencies) -> Job:
     if is_last_moment(job, deps.clock.now()):
         return apply_event(job, TimePassed(), deps)
     if needs_next_machine(job):
-        return choose_placement(job, deps)
-    if may_move(job):
-        return _consider_move(job, deps)
+        return choose_placement(job, deps) if job.definition.nodes == 1 else replace_lost(job, deps)
+    return _consider_move(job, deps) if may_move(job) else _look_at_next(job, deps)
+
+
+def _look_at_next(job: Job, deps: LaunchDependencies) -> Job:
+    """Return the job after a look at the machines of its next placement."""
     if not job.machine_id:
         return job
     found = find_machines(job, deps)

@@ -19,6 +19,7 @@ from relaunch.core.launches.launch_plan import plan_launch
 from relaunch.core.lifecycle.events import LaunchAnswered, LaunchRepeated, PlacementExpired
 from relaunch.core.lifecycle.gangs import has_gang
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
+from relaunch.core.machines.groups import first_ids_of
 from relaunch.core.machines.machine import MachineState
 from relaunch.core.machines.starts import Worth, usd_for_nothing
 from relaunch.core.offerings.capacity_memory import placement_scope
@@ -108,10 +109,12 @@ def _machine_gone_at(job: Job, deps: LaunchDependencies) -> datetime | None:
 
 def _note_placed(job: Job, outcome: LaunchOutcome, deps: LaunchDependencies) -> None:
     """Note that the machine has a task of the family, and let the jobs go on that wait for those that start."""
-    machine_id = job.current_attempt.placement.machine_id
-    machine = deps.machines.load_machine(machine_id) if machine_id and isinstance(outcome, TaskPlaced) else None
-    if machine is not None:
-        deps.machines.settle_start((placement_scope(job.revision.family),), machine, Worth.PLACED)
+    ranks = job.current_attempt.placement.ranks if isinstance(outcome, TaskPlaced) else ()
+    found = [deps.machines.load_machine(each) for each in first_ids_of(each.machine_id for each in ranks)]
+    for machine in found:
+        if machine is not None:
+            deps.machines.settle_start((placement_scope(job.revision.family),), machine, Worth.PLACED)
+    if any(found):
         admit_jobs(deps)
 
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from relaunch.core.jobs.job import Job, claimed_machines
 from relaunch.core.jobs.state import JobState
+from relaunch.core.lifecycle.gangs import is_gang
 from relaunch.core.machines.machine import Machine, MachineState
 from relaunch.core.machines.settings import MACHINE_TAG
 from relaunch_local.ecs import Clock, Event
@@ -63,6 +64,8 @@ class AgentChecks:
         """Check that a job does not give up a machine whose agent is away for a moment."""
         if before is None or before.state is not JobState.LAUNCHING or job.state.is_final or job.cancel_requested:
             return
+        if is_gang(job) and job.state is JobState.STOPPING:
+            return  # the ranks that were placed are not left alone for minutes
         given_up = claimed_machines(before) - claimed_machines(job)
         now = self._clock.now()
         for host in self._hosts.values():

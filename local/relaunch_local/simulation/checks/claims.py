@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from relaunch.core.jobs.effects import ReleaseMachine
 from relaunch.core.jobs.job import Job, claimed_machines
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.machines.decision import MachineTotals
-from relaunch.core.machines.machine import NOTHING, Machine
+from relaunch.core.machines.groups import first_id_of
+from relaunch.core.machines.limits import MachineLimits
+from relaunch.core.machines.machine import NOTHING, Machine, MachineState
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.checks.facts import AccountFacts
@@ -19,6 +21,10 @@ from relaunch_local.simulation.checks.record import Check
 _LONGEST_FUNCTION = timedelta(seconds=60)
 # What the design says, written down here once more.
 _KEPT_FOR_BACKOFF = timedelta(seconds=60)
+_KEPT_FOR_OTHERS = timedelta(minutes=10)
+# Messages are late, and looks fail.
+_LATE = timedelta(minutes=20)
+KEPT = "a job keeps no machines for others that do not come"
 
 
 class SeesMachines(Protocol):
@@ -43,7 +49,10 @@ class Claims:
     """The jobs as they were saved last."""
     _objects: ObjectStore
     _facts: AccountFacts
+    _limits: MachineLimits
     store: SeesMachines = field(init=False)
+    _kept: set[tuple[str, ...]] = field(default_factory=set)
+    """The machines of jobs that keep some for others, which are looked at once they have kept them for long enough."""
 
     def job_saved(self, before: Job | None, job: Job) -> None:
         """Check a job that was created or saved with its machines."""
@@ -69,6 +78,33 @@ class Claims:
                 isinstance(each, ReleaseMachine) and each.machine_id == machine_id for each in job.pending
             )
             self._check("a job releases what it does not need", is_released, f"{job.job_id}: {machine_id}")
+
+        self._watch_kept(job)
+
+    def _watch_kept(self, job: Job) -> None:
+        """Look at a job that keeps machines for others, requested later, when it must have given them back."""
+        requests = {first_id_of(each) for each in job.next_machines}
+        if len(requests) < 2 or job.next_machines in self._kept:
+            return
+        self._kept.add(job.next_machines)
+        machines = [self.store.load_machine(each) for each in job.next_machines]
+        newest = max((each for each in machines if each), key=lambda each: each.created_at)
+        own = self._limits.registration_deadline_of(newest.request.overrides[0].offering.instance_type)
+        until = newest.created_at + min(own, _KEPT_FOR_OTHERS) + _LATE
+        self._look_at_kept(job.job_id, job.next_machines, newest.created_at, until)
+
+    def _look_at_kept(self, job_id: str, machine_ids: tuple[str, ...], since: datetime, until: datetime) -> None:
+        now = self._clock.now()
+        due = until + self._facts.outage_time(since, now)
+        if now < due:
+            seconds = (due - now).total_seconds()
+            self._clock.call_later(seconds, lambda: self._look_at_kept(job_id, machine_ids, since, until))
+            return
+        job = self._jobs.get(job_id)
+        waits = job is not None and job.state is JobState.WAITING and job.next_machines == machine_ids
+        machines = [self.store.load_machine(each) for each in machine_ids]
+        late = [each.machine_id for each in machines if each is not None and each.state is not MachineState.READY]
+        self._check(KEPT, not (waits and late), f"{job_id}: {', '.join(late)} for {now - since}")
 
     def is_released(self, job_id: str, machine_id: str) -> bool:
         """Return whether a machine has no claim of the job."""

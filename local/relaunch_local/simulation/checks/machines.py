@@ -91,7 +91,7 @@ class MachineInvariants:
 
     def __post_init__(self) -> None:
         """Check the claims of the same jobs, and the instances on the same clock."""
-        self.claims = Claims(self._clock, self._check, self._jobs, self._objects, self._facts)
+        self.claims = Claims(self._clock, self._check, self._jobs, self._objects, self._facts, self._limits)
         self._readiness = Readiness(self._clock, self._failed_at)
 
     def watch(self, simulator: EcsSimulator, store: SeesMachines) -> None:

@@ -146,11 +146,8 @@ SITUATIONS: Mapping[str, Job] = {
 """w waiting: 0 at first, r after an hour of training and an interruption, i for its image, s for a slot, c for
 capacity, b backing off, k for checkpoints that cannot be read, m for the machine m-1, l for the limits on machines.
 fz pending, fx pending and to be cancelled, pl placed; ru running, ro on a machine of our own, rh until EC2 has another
-one, rn until m-1 is ready or its Capacity Block ends, rd on on-demand with a deadline, rm until m-1 on spot is ready;
-s stopping: i after a warning, n by itself, c cancelled, o after a warning on a machine of our own, p with m-1 as the
-next; then the final states."""
-
-
+one, rn until m-1 is ready or its block ends, rd on on-demand with a deadline, rm until m-1 on spot is; s stopping: i
+after a warning, n by itself, c cancelled, o warned on a machine of our own, p with m-1 as the next; then final ones."""
 RUNS = launch.HostObservation()
 _BUDGETS = {"there": 9.0, "used-up": 0.0}
 NO_CAPACITY = {
@@ -268,6 +265,7 @@ EVENTS: Mapping[str, events.JobEvent] = {
     "machine-lost": events.MachineLost("m-1", None, "it never registered"),
     "machine-refused": events.MachineLost("m-1", Consequence.NEXT, "EC2 has no capacity for it"),
     "another-lost": events.MachineLost("m-9", None, "it never registered"),
+    "survivors-left": events.SurvivorsLeft("1 of 3 machines live"),
     "next-ready": events.NextMachineReady("m-1"),
     "another-ready": events.NextMachineReady("m-9"),
     "move-declined": events.MoveDeclined("leaving on-demand for spot does not pay", None),
@@ -344,6 +342,7 @@ machine-limit    W  W  .  W  W  W  W  .  W    .  .  .    .  .  .  .  .  .    .  
 machine-paid     W  W  W  W  W  W  W  W  W    L  L  L    R  R  R  R  R  R    S  S  S  S  S    D  F  C  T
 machine-left     W  W  W  W  W  W  W  W  W    L  L  L    R  R  R  R  R  R    S  S  S  S  S    D  F  C  T
 claimed-too-late T  T  .  T  T  T  T  .  T    .  .  .    .  .  R  .  R  .    .  .  .  S  .    .  .  .  .
+survivors-left   .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 next-ready       .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  S  .  S    .  .  .  .  .    .  .  .  .
 another-ready    .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 noted            .  .  .  .  .  .  .  .  .    .  .  .    R  R  R  R  R  R    .  .  .  .  .    .  .  .  .

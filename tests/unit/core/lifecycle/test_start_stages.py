@@ -9,9 +9,17 @@ import pytest
 from fakes.builders import NOW, make_attempt, make_job, make_placement, make_timeline_entry
 from fakes.stored_machines import make_claim, make_machine
 from relaunch.core.definitions.targets import Target
-from relaunch.core.jobs.attempt import Attempt, Placement, PlacementState, Stop, StopKind
+from relaunch.core.jobs.attempt import Attempt, Placement, PlacementState, Rank, Stop, StopKind
 from relaunch.core.jobs.job import Job, MachineUse, TimelineEntry
-from relaunch.core.lifecycle.start_stages import Part, Start, StartRecord, StartState, find_start, read_boot
+from relaunch.core.lifecycle.start_stages import (
+    Part,
+    Start,
+    StartRecord,
+    StartState,
+    find_start,
+    machine_of_start,
+    read_boot,
+)
 from relaunch.core.machines.machine import Machine, MachineState, MachineTimelineEntry, machine_id_of
 
 JOB = make_job(machines=MachineUse(requested=2))
@@ -346,3 +354,12 @@ def test_kubernetes_says_when_there_was_a_job_and_when_its_container_started(sta
 def test_a_start_of_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match=f"attempt 3 of {JOB.job_id} has neither a task nor a machine"):
         start(number=3)
+
+
+def test_a_start_on_machines_that_were_kept_is_that_of_the_one_that_was_requested():
+    kept = placed(machine_id="m-0", followers=(Rank("m-0-n1", "i-1"), Rank(OWN, "i-2"), Rank(f"{OWN}-n1", "i-3")))
+
+    assert machine_of_start(make_attempt(placement=kept), JOB) == OWN
+    assert machine_of_start(RUNNING, JOB) == OWN
+    assert machine_of_start(make_attempt(placement=placed(machine_id="m-0")), JOB) == "m-0"
+    assert machine_of_start(make_attempt(placement=placed(machine_id="")), JOB) == ""

@@ -10,7 +10,7 @@ import pytest
 from fakes.builders import INSTANCE_ID, NOW, make_definition, make_node, task_id
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
-from relaunch.core.jobs.attempt import HeldStop, IntentKind, Rank, Stop, StopKind
+from relaunch.core.jobs.attempt import HeldStop, IntentKind, PlacementState, Rank, Stop, StopKind
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import FINAL_STATES, REFUSED_WAITS, JobState, Refusal, RefusedCall, WaitReason
 from relaunch.core.lifecycle.events import JobEvent, MachineLost, TaskMissing, TimePassed
@@ -200,6 +200,10 @@ def refused_for_a_day(job: Job) -> Job:
 
 MACHINE_REFUSED = MachineLost("m-1", Consequence.PAUSE, "a permission is missing")
 GANG = replace(SITUATIONS["fz"].current_attempt.placement, instance_id=INSTANCE_ID, followers=(Rank("m-2", "i-2"),))
+# EC2 takes one of its machines.
+WARNED_GANG = with_attempt(
+    "so", placement=replace(GANG, machine_id="m-0", state=PlacementState.PLACED, task_id=task_id())
+)
 # What needs more than the situation and the event: the state it leads to from there.
 RARE = {
     "launching-cannot-pull-again": (last_chance(SITUATIONS["pl"]), seen_stopped(None, **NO_IMAGE), SOON, "FAILED"),
@@ -216,6 +220,8 @@ RARE = {
     "launching-gone-too-late": (with_attempt("pl", **GONE_TOO_LATE), MISSING, PAST_DEADLINE, "TIMED_OUT"),
     "launching-gone-worn-out": (worn_out(with_attempt("pl", **GONE)), MISSING, AGAIN, "FAILED"),
     "launching-gang-warned": (with_attempt("fz", placement=GANG), EVENTS["warned"], SOON, "LAUNCHING"),
+    "stopping-gang-replaced": (WARNED_GANG, EVENTS["machine-claimed"], SOON, "STOPPING"),
+    "stopping-gang-left": (WARNED_GANG, EVENTS["survivors-left"], SOON, "STOPPING"),
     "launching-told": (with_attempt("pl", **ELSEWHERE), TOLD_LATE, SOON, "LAUNCHING"),
     "running-told": (with_attempt("ru", **ELSEWHERE), TOLD_LATE, SOON, "RUNNING"),
     "stopping-told": (with_attempt("si", **ELSEWHERE), TOLD_LATE, SOON, "STOPPING"),

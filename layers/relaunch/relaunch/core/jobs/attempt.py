@@ -254,6 +254,8 @@ class Attempt:
     """Those of its ranks that EC2 has ended; empty for one of a single node."""
     last_host_ended_at: datetime | None = None
     """When EC2 ended the last of these; None for one of a single node."""
+    leaves_survivors: bool = False
+    """It is decided that those machines of its ranks that live are not kept (core.lifecycle.survivors)."""
 
     @property
     def task_id(self) -> str | None:

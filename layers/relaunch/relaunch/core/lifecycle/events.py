@@ -119,6 +119,8 @@ class MachineClaimed:
     budgets: tuple[Budget, ...] = ()
     others: tuple[MachineDecision, ...] = ()
     """The machines of the ranks from 1 on of a job of several nodes, saved with the first one."""
+    ranks: tuple[str, ...] = ()
+    """The machines of all ranks, if it has some of them already; else they are those that are saved."""
 
     @property
     def decisions(self) -> tuple[MachineDecision, ...]:
@@ -130,11 +132,13 @@ class MachineClaimed:
 class MachineAwaited:
     """The machine that the job claims, or one of several, is not ready yet; `detail` says how far it is.
 
-    `machines` are what they are then: the job pays for each from its launch on.
+    `machines` are what they are then: the job pays for each from its launch on. `until` is when some of them are not
+    kept for the others any longer; None if all were requested together.
     """
 
     detail: str
     machines: tuple[Machine, ...] = ()
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +155,13 @@ class MachineLost:
     machines: tuple[Machine, ...] = ()
     offerings: tuple[OfferingKey, ...] = ()
     """Those that the job alone avoids for some minutes: EC2 did not have as many at once as it needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class SurvivorsLeft:
+    """Those machines of a job of several nodes that live are given back with those that are lost, for `reason`."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,6 +370,7 @@ JobEvent = (
     | MachineClaimed
     | MachineAwaited
     | MachineLost
+    | SurvivorsLeft
     | NextMachineReady
     | MoveDeclined
     | MachineLimitReached

@@ -19,9 +19,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.attempt import Attempt
+from relaunch.core.jobs.attempt import Attempt, IntentKind
 from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import ReportedCause, StopReport, TaskObservation, TaskPhase
+from relaunch.core.lifecycle.decision import Decision, move
+from relaunch.core.lifecycle.events import SurvivorsLeft
 from relaunch.core.lifecycle.stop_reason import BY_RELAUNCH, ended_at, exit_code_of
 
 PEERS_MAY_TAKE = timedelta(seconds=300)
@@ -205,3 +209,24 @@ def _latest(times: Iterable[datetime | None]) -> datetime | None:
     """Return the latest of these times; None if one is not known."""
     known = tuple(times)
     return max((each for each in known if each is not None), default=None) if None not in known else None
+
+
+def needs_replacements(job: Job, _event: object = None) -> bool:
+    """Return whether those machines of a job of several nodes that are lost may be replaced, and the others kept.
+
+    EC2 takes one away, or has: its tasks are stopped for that, and it is not decided yet.
+    """
+    attempt = job.attempt
+    if attempt is None or job.state is not JobState.STOPPING or not has_gang(attempt):
+        return False
+    is_interrupted = attempt.intent is not None and attempt.intent.kind is IntentKind.INTERRUPTION
+    is_taken = attempt.warned_at is not None or attempt.host_ended_at is not None
+    is_decided = bool(job.machine_id) or attempt.leaves_survivors
+    return is_interrupted and is_taken and not (is_decided or job.cancel_requested)
+
+
+def leave_survivors(job: Job, event: SurvivorsLeft, now: datetime, _limits: StackLimits) -> Decision:
+    """Note that all machines are given back once the tasks have stopped."""
+    left = replace(job, machine_id="", attempt=replace(job.current_attempt, leaves_survivors=True))
+    wake_at = job.wake_at or now
+    return move(left, job.state, now, event="machines not kept", detail=event.reason, wake_at=wake_at)

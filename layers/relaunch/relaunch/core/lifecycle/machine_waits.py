@@ -22,8 +22,14 @@ from relaunch.core.lifecycle.decision import (
     wait_for_launch,
     waits_for_slot,
 )
-from relaunch.core.lifecycle.events import MachineAwaited, MachineClaimed, MachineLimitReached, MachineLost
-from relaunch.core.lifecycle.gangs import has_gang
+from relaunch.core.lifecycle.events import (
+    MachineAwaited,
+    MachineClaimed,
+    MachineLimitReached,
+    MachineLost,
+    SurvivorsLeft,
+)
+from relaunch.core.lifecycle.gangs import has_gang, leave_survivors, needs_replacements
 from relaunch.core.lifecycle.market_choice import with_market_reason
 from relaunch.core.lifecycle.refusal_waits import lacks_useful_machine, lose_kept_machine, wait_until_granted
 from relaunch.core.lifecycle.restart_policy import next_machine_at, out_of_time, with_useless_machine
@@ -83,7 +89,7 @@ def _with_selection(decision: Decision, event: MachineClaimed, now: datetime) ->
 def _with_claim(job: Job, event: MachineClaimed) -> Job:
     requests = job.machines.requested + (1 if event.is_new else 0)
     job = with_market_reason(job, event.selection)
-    first, *others = (each.machine.machine_id for each in event.decisions)
+    first, *others = event.ranks or (each.machine.machine_id for each in event.decisions)
     return replace(
         job, machine_id=first, follower_ids=tuple(others), machines=replace(job.machines, requested=requests)
     )
@@ -100,7 +106,8 @@ def _effects(event: MachineClaimed) -> tuple[Effect, ...]:
 def await_machine(job: Job, event: MachineAwaited, now: datetime, _limits: StackLimits) -> Decision:
     """Go on waiting for the machine, and say how far it is."""
     waiting = Waiting(WaitReason.MACHINE, now, event.detail)
-    return wait(job, waiting, now, event="waiting for machine", wake_at=now + _MACHINE_POLL_INTERVAL)
+    wake_at = min(now + _MACHINE_POLL_INTERVAL, event.until or now + _MACHINE_POLL_INTERVAL)
+    return wait(job, waiting, now, event="waiting for machine", wake_at=wake_at)
 
 
 def machine_lost(job: Job, event: MachineLost, now: datetime, _limits: StackLimits) -> Decision:
@@ -145,12 +152,15 @@ def _choose_after(job: Job, consequence: Consequence, reason: str, now: datetime
     return wait_for_launch(job, now, event=event, detail=reason, delay_seconds=int(delay.total_seconds()))
 
 
-def next_machine_lost(job: Job, event: MachineLost, now: datetime, _limits: StackLimits) -> Decision:
+def next_machine_lost(job: Job, event: MachineLost, now: datetime, limits: StackLimits) -> Decision:
     """Forget the machine for the next placement; ask for another one if EC2 had none of that kind."""
-    without = replace(job, machine_id="")
+    without = with_shortage(replace(job, machine_id=""), event, now)
     if event.refusal is None:
         without = with_useless_machine(without, now)
     attempt = job.current_attempt
+    if has_gang(attempt):
+        # Others are selected once its tasks have stopped: all of them, as those that live are not kept any more.
+        return leave_survivors(without, SurvivorsLeft(event.reason), now, limits)
     handover = job.current_attempt.handover
     # Without a handover nothing takes its machine away: it was to be moved, and there was none to be requested.
     is_move = handover.is_move if handover is not None else job.state is JobState.RUNNING
@@ -195,8 +205,8 @@ def needs_next_machine(job: Job, _event: object = None) -> bool:
     if attempt is None or not attempt.placement.machine_id or job.machine_id or job.cancel_requested:
         return False
     if has_gang(attempt):
-        # They would cost as much again: those of a gang are asked for once its tasks have ended.
-        return False
+        # N others would cost as much again: those that are lost are replaced (core.lifecycle.survivors).
+        return needs_replacements(job)
     if job.state is JobState.RUNNING:
         return attempt.handover is not None
     is_interrupted = attempt.intent is not None and attempt.intent.kind is IntentKind.INTERRUPTION

@@ -105,6 +105,16 @@ class _Mark:
     is_reported: bool = True
 
 
+def machine_of_start(attempt: Attempt, job: Job) -> str:
+    """Return the ID of the machine whose start is that of an attempt, empty for a capacity provider's.
+
+    Of several nodes it is the first that was requested for the attempt: others may have been kept from the last one.
+    """
+    requested = _requested_ids(job, attempt.number)
+    ids = [each.machine_id for each in attempt.placement.ranks]
+    return next((each for each in ids if each in requested), ids[0])
+
+
 def find_start(record: StartRecord, job: Job, timeline: Sequence[TimelineEntry], now: datetime) -> Start:
     """Return the stages of a start of the job.
 

@@ -12,6 +12,7 @@ from relaunch.core.jobs.job import FailedStart, Job
 from relaunch.core.jobs.state import JobState, RefusedCall
 from relaunch.core.launches.launch import HostObservation, ReportedCause, StopReport, TaskObservation, TaskPhase
 from relaunch.core.lifecycle.decision import Decision, end, move, stop_effect, wait_for_launch
+from relaunch.core.lifecycle.gangs import has_gang
 from relaunch.core.lifecycle.machine_waits import needs_next_machine
 from relaunch.core.lifecycle.refusal_waits import wait_until_granted
 from relaunch.core.lifecycle.restart_policy import (
@@ -138,7 +139,7 @@ def _with_lost_start(job: Job, seen: TaskObservation) -> Job:
 def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
     """Account for a stop, then end the job or launch it again."""
     stop, failed_starts = _judge_start(job, _judge_fault(job, stop))
-    own_failures = job.faults.own_failures if failed_starts else ()
+    own_failures = job.faults.own_failures if failed_starts else _failures_since_stop(job)
     job = _account(job, stop)
     job = replace(job, faults=replace(job.faults, failed_starts=failed_starts, own_failures=own_failures))
     before = _count_run(job, stop)
@@ -162,7 +163,10 @@ def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
         job = _avoid_pool(job, describe_stop(stop, job.definition.target), now)
     if verdict.delay_seconds:
         # The next machine was requested while the task saved or trained on, and costs: another job may need it.
-        job = replace(job, machine_id=_kept_machine(job, stop, verdict.delay_seconds))
+        job = _with_kept_machines(job, stop, verdict.delay_seconds)
+    elif has_gang(job.current_attempt) and not is_interruption(stop.kind):
+        # One of those that were to be kept may be at fault.
+        job = replace(job, machine_id="")
     return wait_for_launch(
         job,
         now,
@@ -215,15 +219,22 @@ def end_with_task(job: Job, state: JobState, kind: StopKind, reason: str, now: d
     return end(job, state, now, event=event, detail=reason, before=_count_run(job, stop))
 
 
-def _kept_machine(job: Job, stop: Stop, delay_seconds: int) -> str:
-    """Return the machine of our own on which the next task is to run: the last one after a failure soon after a start.
+def _failures_since_stop(job: Job) -> tuple[CapacityFailure, ...]:
+    """Return the failures of what was requested while the tasks stopped: it will fail alike if it is selected again."""
+    intent = job.current_attempt.intent
+    return tuple(each for each in job.faults.own_failures if intent is not None and each.at >= intent.at)
+
+
+def _with_kept_machines(job: Job, stop: Stop, delay_seconds: int) -> Job:
+    """Return the job with the machines of our own for its next task: the last ones after a failure soon after a start.
 
     What fails so soon mostly fails everywhere, and needs no other machine to show it.
     """
     attempt = job.current_attempt
     is_going = any((attempt.warned_at, attempt.host_ended_at, attempt.handover))
     is_kept = is_early_failure(attempt, stop) and delay_seconds <= _KEPT_SECONDS and not is_going
-    return attempt.placement.machine_id if is_kept else ""
+    first, *others = (each.machine_id for each in attempt.placement.ranks)
+    return replace(job, machine_id=first, follower_ids=tuple(others)) if is_kept else replace(job, machine_id="")
 
 
 def _ran_seconds(attempt: Attempt, stop: Stop) -> float:

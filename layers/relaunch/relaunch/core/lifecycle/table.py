@@ -12,6 +12,7 @@ from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import TaskObservation, TaskPhase
 from relaunch.core.lifecycle import (
     charging,
+    gangs,
     launching,
     leases,
     machine_waits,
@@ -53,11 +54,13 @@ from relaunch.core.lifecycle.events import (
     PlacementExpired,
     ProgressNoted,
     SlotDenied,
+    SurvivorsLeft,
     TaskGivenUp,
     TaskMissing,
     TaskSeen,
     TimePassed,
 )
+from relaunch.core.lifecycle.gangs import needs_replacements
 from relaunch.core.lifecycle.groups import with_group
 from relaunch.core.lifecycle.job_changes import with_change
 from relaunch.core.lifecycle.leases import with_leases
@@ -264,6 +267,7 @@ TABLE = make_rows(
     ("W", MachineClaimed, needs_machine, machine_waits.claim_machine, "Wft"),
     ("R", MachineClaimed, needs_next_machine, machine_waits.claim_next_machine, "R"),
     ("S", MachineClaimed, needs_next_machine, machine_waits.claim_next_machine, "S"),
+    ("S", SurvivorsLeft, needs_replacements, gangs.leave_survivors, "S"),
     ("R", MachineClaimed, may_move, moves.claim_machine_to_move_to, "R"),
     ("R", MoveDeclined, may_move, moves.move_declined, "R"),
     ("R", ProgressNoted, stalls.is_further, stalls.note, "R"),

@@ -6,8 +6,9 @@ the same tags ("CreateFleet", Amazon EC2 API Reference). The instances are dealt
 whoever does it does it alike.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 from relaunch.core.machines.events import (
     FleetAnswer,
@@ -17,8 +18,10 @@ from relaunch.core.machines.events import (
     Refusal,
     RefusalKind,
 )
-from relaunch.core.machines.machine import FleetRequest
+from relaunch.core.machines.limits import MachineLimits
+from relaunch.core.machines.machine import FleetRequest, Machine
 from relaunch.core.machines.settings import GROUP_TAG, MACHINE_TAG
+from relaunch.core.records import dataclass
 
 _SEPARATOR = "-n"
 PARTIAL = "PartialFleet"
@@ -33,6 +36,11 @@ def member_id(first_id: str, place: int) -> str:
 def first_id_of(machine_id: str) -> str:
     """Return the machine ID of the first machine of a machine's group."""
     return machine_id.partition(_SEPARATOR)[0]
+
+
+def first_ids_of(machine_ids: Iterable[str]) -> tuple[str, ...]:
+    """Return the machine ID of the first machine of each group that one of these machines is of."""
+    return tuple(dict.fromkeys(first_id_of(each) for each in machine_ids if each))
 
 
 def member_ids(machine_id: str, size: int) -> tuple[str, ...]:
@@ -81,3 +89,44 @@ def answer_of_found(found: Sequence[InstanceObservation], size: int, *, is_certa
         return None
     others = tuple(each.instance_id for each in seen[1:])
     return InstanceLaunched(seen[0].instance_id, offering, at=seen[0].launched_at, others=others)
+
+
+@dataclass(frozen=True, slots=True)
+class Survivors:
+    """The machines that are kept, by rank; empty where another one is to be requested. `reason` says why."""
+
+    ranks: tuple[str, ...]
+    reason: str
+
+    @property
+    def missing(self) -> int:
+        """Return how many machines are to be requested."""
+        return self.ranks.count("")
+
+    def with_new(self, machine_ids: Iterable[str]) -> tuple[str, ...]:
+        """Return the machines of all ranks: those that are kept have theirs, new ones the others in their order."""
+        new = iter(machine_ids)
+        return tuple(each or next(new) for each in self.ranks)
+
+
+NO_SURVIVORS = Survivors((), "")
+"""No machine is kept: all are requested."""
+
+
+KEPT_AT_MOST = timedelta(minutes=10)
+"""How long machines wait at most, however long others of their type may take to register.
+
+A machine without a task powers itself off after IdleMinutes, which are ten at least (infrastructure/machines.yaml).
+"""
+
+
+def kept_until(machines: Sequence[Machine], limits: MachineLimits) -> datetime | None:
+    """Return until when the machines of a job wait for those that were requested later; None if none does.
+
+    That is for as long as a machine has to register, from the request on, and KEPT_AT_MOST.
+    """
+    if len(first_ids_of(each.machine_id for each in machines)) == 1:
+        return None
+    newest = max(machines, key=lambda each: each.created_at)
+    instance_type = newest.request.overrides[0].offering.instance_type
+    return newest.created_at + min(limits.registration_deadline_of(instance_type), KEPT_AT_MOST)
