@@ -12,7 +12,7 @@ from relaunch.core.machines.events import FleetAnswer, FleetRefused, InstanceLau
 from relaunch.core.machines.groups import answer_of_member
 from relaunch.core.machines.machine import FleetRequest
 from relaunch.usecases import make_ec2_calls
-from relaunch_local.simulation.aws.gangs import ALIKE, KNOWN, MET, ONCE, REACHED
+from relaunch_local.simulation.aws.gang_rules import ALIKE, KNOWN, MET, ONCE, REACHED
 from simulation.broken_parts import Planting
 from simulation.planted_bugs import PlantedBug
 from simulation.planting import patched

@@ -3,13 +3,11 @@
 What a pod does reaches the invariants as an event of a task of ECS, so that those of tasks hold for pods too.
 """
 
-import base64
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -17,10 +15,7 @@ import httpx
 from botocore.exceptions import BotoCoreError, ClientError
 
 from relaunch.adapters.alibaba.cluster_access import KUBECONFIG_MINUTES
-from relaunch.adapters.alibaba.ram_role import AUDIENCE
 from relaunch.adapters.aws.client_config import SINGLE_SEND_CONFIG
-from relaunch.adapters.aws.eks_access import EksAccess
-from relaunch.adapters.aws.web_identity import WebIdentity
 from relaunch.adapters.kubernetes.api.client import KubernetesClient
 from relaunch.adapters.kubernetes.api.connection import EXPIRY_MARGIN
 from relaunch.adapters.kubernetes.labels import OWNER, TASK
@@ -40,18 +35,18 @@ from relaunch_local.kubernetes.role import Role, read_cluster_role, read_role
 from relaunch_local.kubernetes.state import Document
 from relaunch_local.repository import REPOSITORY
 from relaunch_local.simulation.aws.calls import Calls
-from relaunch_local.simulation.aws.clients import AWS_ERRORS, CallingClient
+from relaunch_local.simulation.aws.clients import AWS_ERRORS
 from relaunch_local.simulation.aws.delayed_ecs import TASK_STATE_CHANGE
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.aws.template import STACK
 from relaunch_local.simulation.aws.trainings import Trainings
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.checks.invariants import Invariants
-from relaunch_local.simulation.scenario import EKS_CLUSTER, ClusterScenario, Scenario
+from relaunch_local.simulation.cluster_sign_in import ADDRESS, SignIn
+from relaunch_local.simulation.scenario import ClusterScenario, Scenario
 
 NAMESPACE = "training"
 _MANIFESTS = REPOSITORY / "infrastructure" / "kubernetes"
-_ADDRESS = "https://cluster.invalid"
 _GPU_GIB = 15
 _STATUSES = {"ThrottlingException": 429, "AccessDeniedException": 403}
 
@@ -168,62 +163,15 @@ class _Transport(httpx.BaseTransport):
             return error.code, error.to_status(), {}
 
 
-class ModelSts:
-    """Implements what is asked of the client of STS."""
-
-    def get_web_identity_token(self, **_parameters: Any) -> dict[str, str]:
-        """GetWebIdentityToken."""
-        return {"WebIdentityToken": "a.b.c"}
-
-
-class ModelEks:
-    """Implements what is asked of the client of EKS."""
-
-    def describe_cluster(self, **_parameters: Any) -> dict[str, Any]:
-        """DescribeCluster."""
-        authority = {"data": base64.b64encode(b"-----BEGIN CERTIFICATE-----").decode()}
-        return {"cluster": {"status": "ACTIVE", "endpoint": _ADDRESS, "certificateAuthority": authority}}
-
-
-_MODELS = {"sts": ModelSts(), "eks": ModelEks()}
-
-
-class _Signer:
-    """Signs a request to STS, which is no call."""
-
-    def __init__(self) -> None:
-        ignore: Callable[..., None] = lambda *_given, **_named: None  # noqa: E731 - twice the same
-        self.meta = SimpleNamespace(events=SimpleNamespace(register=ignore, unregister=ignore))
-
-    def generate_presigned_url(self, *_given: Any, **_named: Any) -> str:
-        """Return an address."""
-        return "https://sts.invalid/"
-
-
-@dataclass(frozen=True)
-class SignIn:
-    """The clients of functions that sign in to the cluster with them."""
-
-    sts: Any
-    eks: Any
-
-    def sign_in(self, target: Target) -> None:
-        """Make the calls that signing in takes."""
-        if target.capabilities.is_on_alibaba_cloud:
-            WebIdentity(self.sts, AUDIENCE).issue_token()
-        else:
-            EksAccess(self.eks, _Signer(), EKS_CLUSTER).fetch()
-
-
 class _Connection:
     """Implements what the client needs of a connection: one of all functions, each of which signs in for itself."""
 
     namespace = NAMESPACE
-    server = _ADDRESS
+    server = ADDRESS
     identity = f"000000000000/{NAMESPACE}"
 
     def __init__(self, transport: httpx.BaseTransport, sign_in: Callable[[], None], clock: Clock) -> None:
-        self._http = httpx.Client(transport=transport, base_url=_ADDRESS)
+        self._http = httpx.Client(transport=transport, base_url=ADDRESS)
         self._sign_in = sign_in
         self._clock = clock
         self._signed_in_until: datetime | None = None
@@ -258,12 +206,6 @@ class _NotingTarget:
     def stop(self, task_id: str, reason: str) -> None:
         self._target.stop(task_id, reason)
         self._on_effect(StopTask, task_id)
-
-
-def make_sign_in(authorized: Callable[[str, Any], Any], calls: Calls) -> SignIn:
-    """Return the clients of functions, whose calls are `authorized` by their roles."""
-    made = (CallingClient(name, authorized(name, each), calls) for name, each in _MODELS.items())
-    return SignIn(*made)
 
 
 class ClusterWorld:
