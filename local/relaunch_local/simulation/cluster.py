@@ -37,11 +37,13 @@ from relaunch_local.repository import REPOSITORY
 from relaunch_local.simulation.aws.calls import Calls
 from relaunch_local.simulation.aws.clients import AWS_ERRORS
 from relaunch_local.simulation.aws.delayed_ecs import TASK_STATE_CHANGE
+from relaunch_local.simulation.aws.rank_environment import is_of_gang as is_rank
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.aws.template import STACK
 from relaunch_local.simulation.aws.trainings import Trainings
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.checks.invariants import Invariants
+from relaunch_local.simulation.cluster_gangs import ClusterGangs, is_of_gang
 from relaunch_local.simulation.cluster_sign_in import ADDRESS, SignIn
 from relaunch_local.simulation.scenario import ClusterScenario, Scenario
 
@@ -58,14 +60,51 @@ class WatchedCluster(KubernetesCluster):
     """Called with a pod and its state in ECS's words."""
     on_success: Callable[[Document], None] = staticmethod(lambda _pod: None)
     """Called with a pod whose program finished, and that nobody had deleted."""
+    on_taken: Callable[[Document, str], None] = staticmethod(lambda _pod, _how: None)
+    """Called with a pod that is taken away, before it is, and how."""
+    on_placed: Callable[[], None] = staticmethod(lambda: None)
+    """Called when pods may have been placed."""
 
     def start_pod(self, pod: Document) -> None:
         """Let a pod that was added be scheduled."""
         self.on_pod(pod, "PROVISIONING")
         super().start_pod(pod)
 
+    def schedule(self) -> None:
+        """Place the pods that wait."""
+        super().schedule()
+        self.on_placed()
+
+    def delete_pod(self, namespace: str, name: str, grace_seconds: float | None = None) -> None:
+        """Delete a pod by hand."""
+        self.on_taken(self.state.get("pods", namespace, name), "deleted")
+        super().delete_pod(namespace, name, grace_seconds)
+
+    def disrupt(self, pod: Document, reason: str, message: str, *, has_condition: bool = True) -> None:
+        """Take a pod away."""
+        self.on_taken(pod, reason)
+        super().disrupt(pod, reason, message, has_condition=has_condition)
+
+    def delete_job(self, namespace: str, name: str) -> None:
+        """Delete a Job, and its pods."""
+        self._take_all(name, "its Job deleted")
+        super().delete_job(namespace, name)
+
+    def suspend_job(self, namespace: str, name: str) -> None:
+        """Let a queue take the places of a Job."""
+        self._take_all(name, "suspended")
+        self.patch_job(namespace, name, {"spec": {"suspend": True}})
+
+    def _take_all(self, job: str, how: str) -> None:
+        for pod in self.state.all("pods"):
+            if pod["metadata"]["labels"].get("job-name") == job:
+                self.on_taken(pod, how)
+
     def lose_node(self, name: str) -> None:
         """Lose a node, on which nothing runs any more."""
+        for pod in self.state.all("pods"):
+            if pod["spec"].get("nodeName") == name:
+                self.on_taken(pod, "its node lost")
         super().lose_node(name)
         for pod in self.state.all("pods"):
             if pod["spec"].get("nodeName") == name:
@@ -104,6 +143,7 @@ class _PodProcesses:
     def __init__(self, trainings: Trainings, clock: Clock) -> None:
         self._trainings = trainings
         self._clock = clock
+        self.gangs: ClusterGangs
         self.names: dict[str, str] = {}
         self.started_at: dict[str, datetime] = {}
         """When the training of each task started."""
@@ -111,6 +151,9 @@ class _PodProcesses:
     def start(self, spec: ProcessSpec) -> ProcessHandle:
         task = self.names[spec.task_arn]
         self.started_at[task] = self._clock.now()
+        if is_rank(spec.environment):
+            # Each rank has its own name: that of its pod.
+            return self.gangs.start(spec, self._trainings.start)
         return self._trainings.start(replace(spec, task_arn=task, log_target=None))
 
     def close(self) -> None:
@@ -219,6 +262,10 @@ class ClusterWorld:
         is_ack = scenario.definition.target is Target.ACK
         self.cluster = WatchedCluster(clock, self.processes, minor=scenario.minor, is_ack=is_ack, pull_seconds=20.0)
         self.cluster.on_pod = self._pod_changed
+        self.gangs = self.processes.gangs = ClusterGangs(clock, trainings, self.cluster.state, NAMESPACE)
+        self.gangs.report = self._report
+        self.cluster.on_taken = self.gangs.taken
+        self.cluster.on_placed = self.gangs.look
         self.on_event: Callable[[Event], None] = lambda _event: None
         self.asked_at: dict[str, datetime] = {}
         """When each task was asked to stop first."""
@@ -292,6 +339,9 @@ class ClusterWorld:
         metadata = pod["metadata"]
         name = metadata["labels"][TASK]
         self.processes.names[metadata["uid"]] = name
+        if is_of_gang(pod):
+            self.gangs.pod_changed(pod, status)
+            return
         if status == "PROVISIONING":
             self.pod_counts[name] += 1
         detail = self._tasks.setdefault(
@@ -301,6 +351,15 @@ class ClusterWorld:
             return
         if status == "STOPPED":
             self.ended_at[name] = self._clock.now()
+        self._tell(detail, status)
+
+    def _report(self, task: str, owner: str, status: str) -> None:
+        """Report the pods of a gang as ECS reports one task: it lives while one of them does."""
+        if status == "STOPPED":
+            self.ended_at[task] = self._clock.now()
+        self._tell(self._tasks.setdefault(task, {"taskArn": task, "startedBy": owner, "desiredStatus": ""}), status)
+
+    def _tell(self, detail: dict[str, Any], status: str) -> None:
         now = iso(self._clock.now())
         detail |= {"lastStatus": status, "version": detail.get("version", 0) + 1}
         detail |= {"stoppedAt": now} if status == "STOPPED" else {"createdAt": now}
@@ -316,6 +375,7 @@ def make_cluster(
     trainings = Trainings(clock, chance, objects, scenario.recipes, invariants.container_started)
     world = ClusterWorld(clock, trainings, scenario.cluster)
     world.on_event = invariants.task_changed
+    world.gangs.check = trainings.check = trainings.gangs.check = invariants.check
     return world
 
 

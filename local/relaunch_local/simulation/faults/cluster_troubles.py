@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from relaunch.adapters.kubernetes.labels import TASK
 from relaunch.core.kubernetes.acs import BEST_EFFORT, COMPUTE_QOS
+from relaunch_local.kubernetes.cluster import RELEASE_NOTICE_SECONDS
 from relaunch_local.kubernetes.state import Document, has_condition
 from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.cluster import NAMESPACE, ClusterWorld
@@ -116,7 +117,7 @@ class ClusterTroubles:
         pod = self._dice.choice(pods)
         job = pod["metadata"]["labels"]["job-name"]
         world.troubles.suspended[_task_of(pod)] = self._account.clock.now()
-        world.cluster.patch_job(NAMESPACE, job, {"spec": {"suspend": True}})
+        world.cluster.suspend_job(NAMESPACE, job)
         self._account.clock.call_later(self._dice.uniform(*_SUSPENDED_SECONDS), lambda: _resume(world, job))
         return True
 
@@ -126,6 +127,7 @@ class ClusterTroubles:
             return False
         pod = self._dice.choice(pods)
         world.troubles.released.add(_task_of(pod))
+        self._account.clock.call_later(RELEASE_NOTICE_SECONDS, lambda: world.cluster.on_taken(pod, "released"))
         world.cluster.release_best_effort(NAMESPACE, pod["metadata"]["name"])
         return True
 
@@ -160,6 +162,7 @@ def _end_pods(world: ClusterWorld, node: str) -> None:
     for pod in list(world.pods()) if node in world.nodes() else ():
         if pod["spec"].get("nodeName") == node:
             world.troubles.announced.add(_task_of(pod))
+            world.cluster.on_taken(pod, "announced")
             world.cluster._kubelet.release(pod)  # noqa: SLF001 - the fake has no other word for it
 
 
