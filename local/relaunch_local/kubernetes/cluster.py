@@ -270,6 +270,11 @@ class KubernetesCluster:
             self.clock.call_later(RELEASE_NOTICE_SECONDS * self.clock.speed, lambda: self._kubelet.release(pod))
 
     @property
+    def nodes_out_of_reach(self) -> set[str]:
+        """Nodes that nothing is heard of: lost, or cut off for a time."""
+        return self._kubelet.lost_nodes
+
+    @property
     def qualities_out_of_stock(self) -> set[str]:
         """Qualities of service of ACS, `default` and `best-effort`, whose pods are placed and get no instance."""
         return self._kubelet.qualities_out_of_stock

@@ -262,7 +262,9 @@ class ClusterWorld:
         is_ack = scenario.definition.target is Target.ACK
         self.cluster = WatchedCluster(clock, self.processes, minor=scenario.minor, is_ack=is_ack, pull_seconds=20.0)
         self.cluster.on_pod = self._pod_changed
-        self.gangs = self.processes.gangs = ClusterGangs(clock, trainings, self.cluster.state, NAMESPACE)
+        self.gangs = self.processes.gangs = ClusterGangs(
+            clock, trainings, self.cluster.state, NAMESPACE, lambda: self.cluster.nodes_out_of_reach
+        )
         self.gangs.report = self._report
         self.cluster.on_taken = self.gangs.taken
         self.cluster.on_placed = self.gangs.look
@@ -299,7 +301,7 @@ class ClusterWorld:
 
     def nodes(self) -> list[str]:
         """Return the nodes that are there and heard of."""
-        lost = self.cluster._kubelet.lost_nodes  # noqa: SLF001 - the fake has no other word for it
+        lost = self.cluster.nodes_out_of_reach
         return [
             each["metadata"]["name"] for each in self.cluster.state.all("nodes") if each["metadata"]["name"] not in lost
         ]

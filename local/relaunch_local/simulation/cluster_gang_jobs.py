@@ -6,13 +6,12 @@ from relaunch.core.definitions.targets import Target
 from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.checks.cluster_gangs import ClusterGangChecks
 from relaunch_local.simulation.cluster import NAMESPACE
-from relaunch_local.simulation.cluster_gangs import GangTask
+from relaunch_local.simulation.cluster_gangs import GangTask, is_untold
 from relaunch_local.simulation.cluster_queue import ClusterQueue
 from relaunch_local.simulation.faults.cluster_gangs import ClusterGangFaults
 
 # An hour, less the time that a look may take.
 _EVENTS_KEPT = timedelta(minutes=50)
-_OF_NODES = frozenset({"its node lost", "DeletionByTaintManager"})
 
 
 class ClusterGangJobs:
@@ -30,6 +29,7 @@ class ClusterGangJobs:
             return
         watched = (account.clock, self._world.gangs, account.invariants.check, self._longer)
         self._checks = ClusterGangChecks(*watched)
+        self._world.gangs.is_told = self._is_told
         workload = scenario.definition.kubernetes
         if workload is not None and workload.queue:
             ClusterQueue(account.clock, self._world.cluster, NAMESPACE)
@@ -42,24 +42,24 @@ class ClusterGangJobs:
         if self._world is None or self._checks is None:
             return
         invariants = self._account.invariants
-        for job_id, stops in invariants.stops.items():
-            for name, stop in stops.items():
-                task = self._world.gangs.tasks.get(name)
-                if task is not None:
-                    asked_at = self._world.asked_at.get(name)
-                    recorded_at = invariants.recorded_at[name]
-                    is_told = self._is_told(task, invariants.jobs[job_id].definition.target, recorded_at)
-                    self._checks.check_stop(task, stop, asked_at, is_told=is_told)
+        for name, task in self._world.gangs.tasks.items():
+            stop = invariants.stops[task.job_id].get(name)
+            if stop is not None:
+                is_told = self._is_told(task)
+                self._checks.check_stop(task, stop, self._world.asked_at.get(name), is_told=is_told)
         if all(job.state.is_final for job in invariants.jobs.values()):
             self._checks.check_end(self._world.cluster.state, NAMESPACE, self._minor)
 
-    def _is_told(self, task: GangTask, target: Target, recorded_at: datetime) -> bool:
-        """Return whether the cluster told, by the record of its end, that something of a gang was taken away."""
+    def _is_told(self, task: GangTask) -> bool:
+        """Return whether the cluster told, by the record of its end, what had become of a gang."""
+        invariants = self._account.invariants
+        recorded_at = invariants.recorded_at.get(task.name)
+        if self._account.scenario.outages or recorded_at is None:
+            return False
         taken_at = task.taken_at
         if taken_at is None:
-            return False
+            return True
         is_forgotten = any(taken_at <= each <= recorded_at for each in self._faults.forgotten_at)
-        # No kubelet tells of pods on virtual nodes, and what a cluster records of them is not documented.
-        is_virtual = target is Target.ACS and any(how in _OF_NODES for _, how in task.taken)
         is_late = recorded_at - taken_at > _EVENTS_KEPT
-        return not (is_forgotten or is_virtual or is_late or self._account.scenario.outages)
+        is_virtual = invariants.jobs[task.job_id].definition.target is Target.ACS
+        return not (is_forgotten or is_late or (is_virtual and is_untold(task, self._minor)))

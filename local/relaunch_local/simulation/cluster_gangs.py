@@ -5,7 +5,7 @@ All of it is what the simulated cluster and its programs know; nothing is read f
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -22,6 +22,9 @@ from relaunch_local.simulation.aws.trainings import Trainings
 BY_THEMSELVES = frozenset({"failed", "out of memory", "left early", "hung"})
 """The endings of ranks whose program is at fault; what follows it at the others is not."""
 GENERATIONS = "two generations of a gang never have pods at once"
+HAS_CONDITIONS = 26
+"""The minor version of the first servers whose pods have a condition when they are taken away."""
+_WITHOUT_CONDITION = frozenset({"deleted", "its node lost", "DeletionByTaintManager", "released", "announced"})
 _ADDRESS = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?-0\.[a-z]([-a-z0-9]*[a-z0-9])?")
 
 
@@ -38,6 +41,14 @@ def nodes_of(pod: Document) -> int:
 def task_of(pod: Document) -> str:
     """Return the name of the task of a pod."""
     return str(pod["metadata"]["labels"][TASK])
+
+
+def is_untold(task: "GangTask", minor: int) -> bool:
+    """Return whether nothing on virtual nodes tells that a pod was taken away: no kubelet, and no condition of it.
+
+    What a cluster records of pods there is not documented.
+    """
+    return any(minor < HAS_CONDITIONS or how in _WITHOUT_CONDITION for _, how in task.taken)
 
 
 class PodNetwork:
@@ -79,6 +90,8 @@ class GangTask:
     """By UID: when the program of a rank ended, how, and its rank."""
     taken: list[tuple[datetime, str]] = field(default_factory=list)
     """When, and how, a pod was taken away, its Job deleted, or its place given to another."""
+    is_unclear: bool = False
+    """Whether a node of it was announced to end, or out of reach: what it did then may be for that."""
     held_since: datetime | None = None
     """Since when some of its pods have nodes."""
     broken_since: datetime | None = None
@@ -95,6 +108,12 @@ class GangTask:
         return min((at for at, _ in self.taken), default=None)
 
     @property
+    def is_taken_first(self) -> bool:
+        """Whether something of it was taken away before the program of any rank was at fault."""
+        taken_at = self.taken_at
+        return taken_at is not None and (self.failed_at is None or taken_at < self.failed_at)
+
+    @property
     def is_formed(self) -> bool:
         """Whether all of its ranks have met."""
         return self.gang is not None and self.gang.is_formed
@@ -103,8 +122,16 @@ class GangTask:
 class ClusterGangs:
     """The gangs of one cluster."""
 
-    def __init__(self, clock: Clock, trainings: Trainings, state: ClusterState, namespace: str) -> None:
-        """Let ranks find each other by the names of pods."""
+    def __init__(
+        self,
+        clock: Clock,
+        trainings: Trainings,
+        state: ClusterState,
+        namespace: str,
+        out_of_reach: Callable[[], Collection[str]],
+    ) -> None:
+        """Let ranks find each other by the names of pods; `out_of_reach` returns the nodes that nobody hears of."""
+        self._out_of_reach = out_of_reach
         self._clock = clock
         self._state = state
         self._namespace = namespace
@@ -119,6 +146,8 @@ class ClusterGangs:
         self.report: Callable[[str, str, str], None] = lambda _task, _owner, _status: None
         """Called with the name of a task, its owner, and its state in ECS's words."""
         self.check: Callable[[str, bool, str], None] = lambda _name, _holds, _message: None
+        self.is_told: Callable[[GangTask], bool] = lambda _task: True
+        """Returns whether nothing kept it from being known what became of a task."""
         self.on_changed: Callable[[GangTask], None] = lambda _task: None
         """Called when the pods of a task change, or what they hold."""
 
@@ -185,6 +214,12 @@ class ClusterGangs:
             return
         self._task(pod).taken.append((self._clock.now(), how))
 
+    def unclear(self, pods: Iterable[Document]) -> None:
+        """Note that the nodes of these pods are announced to end, or out of reach."""
+        for pod in pods:
+            if is_of_gang(pod):
+                self._task(pod).is_unclear = True
+
     def hang(self, pod: Document) -> bool:
         """Let the program of a pod hang; return whether it was at work."""
         uid = pod["metadata"]["uid"]
@@ -211,12 +246,12 @@ class ClusterGangs:
 
     def _look(self, task: GangTask) -> None:
         now = self._clock.now()
-        # What was on a lost node has ended, though its pod is there.
-        held = [
-            pod for pod in self.pods_of(task) if pod["metadata"]["uid"] in task.pods and pod["spec"].get("nodeName")
-        ]
-        is_waiting = bool(held) and not task.is_formed
-        is_broken = bool(held) and task.gang is not None and task.is_formed and not task.gang.is_at_work
+        # What was on a lost node has ended, though its pod is there; on one out of reach nobody can end it.
+        away = {"", *self._out_of_reach()}
+        live = (each for each in self.pods_of(task) if each["metadata"]["uid"] in task.pods)
+        is_held = any(each["spec"].get("nodeName", "") not in away for each in live)
+        is_waiting = is_held and not task.is_formed
+        is_broken = is_held and task.gang is not None and task.is_formed and not task.gang.is_at_work
         self.on_changed(task)
         task.held_since = (task.held_since or now) if is_waiting else None
         task.broken_since = (task.broken_since or now) if is_broken else None

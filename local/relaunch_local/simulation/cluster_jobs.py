@@ -93,6 +93,8 @@ class ClusterJobs:
             case JobState.FAILED:
                 lacks_step = job.attempt is None and job.job_id in self._workload.without_checkpoint
                 definition = job.definition
+                # What was taken away, of which nobody told, seems to be a failure of the program.
+                failed += self._untold(job)
                 is_limit = failed > definition.max_failures or self._early(job) > definition.retry.max_early_failures
                 is_known = lacks_step or is_limit or self._is_too_old(definition)
                 return "" if is_known else f"its program failed {failed} times: {job.reason}"
@@ -110,6 +112,12 @@ class ClusterJobs:
         failed = [task for task, ending in endings.items() if ending in {"failed", "out of memory"}]
         lasted = [cluster.ended_at[task] - cluster.processes.started_at[task] for task in failed]
         return sum(each <= _EARLY for each in lasted)
+
+    def _untold(self, job: Job) -> int:
+        """Return how many gangs had a part taken away of which nothing told."""
+        cluster = self._account.cluster
+        tasks = cluster.gangs.of_job[job.job_id] if cluster is not None else ()
+        return sum(each.is_taken_first and cluster is not None and not cluster.gangs.is_told(each) for each in tasks)
 
     def _is_too_old(self, definition: JobDefinition) -> bool:
         """Return whether the cluster gives the pods of a Job no ranks."""

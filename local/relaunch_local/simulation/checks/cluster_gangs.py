@@ -62,12 +62,13 @@ class ClusterGangChecks:
         failed_at = task.failed_at
         taken_at = task.taken_at
         said = f"{task.name} {stop.kind}: failed at {failed_at}, {task.taken}, asked at {asked_at}"
-        if taken_at is not None and (failed_at is None or taken_at < failed_at):
+        if task.is_taken_first:
             if is_told:
                 self._check(TAKEN, not is_failure(stop.kind), said)
             return
         is_stopped = asked_at is not None and (failed_at is None or asked_at <= failed_at)
-        if taken_at is not None or is_stopped or stop.kind in _BY_RELAUNCH:
+        is_unclear = taken_at is not None or task.is_unclear or not is_told
+        if is_unclear or is_stopped or stop.kind in _BY_RELAUNCH:
             return
         if failed_at is not None:
             self._check(FAILED, is_failure(stop.kind), said)

@@ -104,6 +104,7 @@ class ClusterTroubles:
         node = self._dice.choice(nodes)
         there = [pod for pod in world.cluster.state.all("pods", NAMESPACE) if pod["spec"].get("nodeName") == node]
         world.troubles.unheard |= {_task_of(pod) for pod in there}
+        world.gangs.unclear(there)
         world.cluster.cut_off_node(node, for_seconds=self._dice.uniform(*_UNHEARD_SECONDS))
         return True
 
@@ -139,6 +140,7 @@ class ClusterTroubles:
         if not nodes:
             return False
         node = self._dice.choice(nodes)
+        world.gangs.unclear(pod for pod in world.pods() if pod["spec"]["nodeName"] == node)
         world.cluster.taint_node(node, self._dice.choice(_TAINTS))
         clock = self._account.clock
         ends_in = self._dice.uniform(*_NOTICE_SECONDS)
