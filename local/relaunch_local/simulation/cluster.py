@@ -262,9 +262,9 @@ class ClusterWorld:
         is_ack = scenario.definition.target is Target.ACK
         self.cluster = WatchedCluster(clock, self.processes, minor=scenario.minor, is_ack=is_ack, pull_seconds=20.0)
         self.cluster.on_pod = self._pod_changed
-        self.gangs = self.processes.gangs = ClusterGangs(
-            clock, trainings, self.cluster.state, NAMESPACE, lambda: self.cluster.nodes_out_of_reach
-        )
+        state = self.cluster.state
+        away = self.cluster.nodes_out_of_reach
+        self.gangs = self.processes.gangs = ClusterGangs(clock, trainings, state, NAMESPACE, away)
         self.gangs.report = self._report
         self.cluster.on_taken = self.gangs.taken
         self.cluster.on_placed = self.gangs.look

@@ -56,10 +56,12 @@ class ClusterGangJobs:
         recorded_at = invariants.recorded_at.get(task.name)
         if self._account.scenario.outages or recorded_at is None:
             return False
-        taken_at = task.taken_at
-        if taken_at is None:
+        cleaned_at = self._world.troubles.cleaned.get(task.name) if self._world is not None else None
+        since = min(filter(None, (task.taken_at, cleaned_at)), default=None)
+        if since is None:
             return True
-        is_forgotten = any(taken_at <= each <= recorded_at for each in self._faults.forgotten_at)
-        is_late = recorded_at - taken_at > _EVENTS_KEPT
+        is_forgotten = any(since <= each <= recorded_at for each in self._faults.forgotten_at)
+        is_late = recorded_at - since > _EVENTS_KEPT
         is_virtual = invariants.jobs[task.job_id].definition.target is Target.ACS
-        return not (is_forgotten or is_late or (is_virtual and is_untold(task, self._minor)))
+        is_silent = is_virtual and (cleaned_at is not None or is_untold(task, self._minor))
+        return not (is_forgotten or is_late or is_silent)

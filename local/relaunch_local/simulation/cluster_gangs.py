@@ -128,9 +128,9 @@ class ClusterGangs:
         trainings: Trainings,
         state: ClusterState,
         namespace: str,
-        out_of_reach: Callable[[], Collection[str]],
+        out_of_reach: Collection[str],
     ) -> None:
-        """Let ranks find each other by the names of pods; `out_of_reach` returns the nodes that nobody hears of."""
+        """Let ranks find each other by the names of pods; `out_of_reach` are the nodes that nobody hears of, now."""
         self._out_of_reach = out_of_reach
         self._clock = clock
         self._state = state
@@ -247,7 +247,7 @@ class ClusterGangs:
     def _look(self, task: GangTask) -> None:
         now = self._clock.now()
         # What was on a lost node has ended, though its pod is there; on one out of reach nobody can end it.
-        away = {"", *self._out_of_reach()}
+        away = {"", *self._out_of_reach}
         live = (each for each in self.pods_of(task) if each["metadata"]["uid"] in task.pods)
         is_held = any(each["spec"].get("nodeName", "") not in away for each in live)
         is_waiting = is_held and not task.is_formed

@@ -79,6 +79,7 @@ def observe_ranks(job: Job | None, pods: Sequence[Pod], signs: GangSigns, now: d
         for rank in own
         if job is not None or own[rank]
     }
+    known = _with_starts(known, signs.ends)
     template = job.spec.template.spec if job is not None else pods[0].spec
     seen = see_as_one(known, nodes, template.containers[0].name if template.containers else None, now)
     warned_at, warning = _warned(job, counting, known, signs, now)
@@ -88,6 +89,16 @@ def observe_ranks(job: Job | None, pods: Sequence[Pod], signs: GangSigns, now: d
     seen = replace(seen, task_id=name, rank_count=1, live_ranks=(), newest_pod_at=max(made, default=None))
     seen = replace(seen, warned_at=warned_at, warning=warning)
     return seen if seen.phase.is_ending or seen.phase is TaskPhase.RUNNING else _waiting(seen, known)
+
+
+def _with_starts(known: Mapping[int, TaskObservation], ends: RankEnds) -> Mapping[int, TaskObservation]:
+    """Return the ranks, of which those whose pods are gone, and ran, started as the last that tells it.
+
+    They have not waited for others, and no other has waited for them.
+    """
+    latest = max((each.started_at for each in known.values() if each.started_at is not None), default=None)
+    untold = {rank: each for rank, each in known.items() if each.started_at is None and rank in ends.running}
+    return {**known, **{rank: replace(each, started_at=latest) for rank, each in untold.items()}}
 
 
 def _counts(pod: Pod) -> tuple[bool, bool, str, str]:
