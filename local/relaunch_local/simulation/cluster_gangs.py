@@ -210,9 +210,13 @@ class ClusterGangs:
 
     def taken(self, pod: Document, how: str) -> None:
         """Note that a pod is taken away that has not ended."""
-        if not is_of_gang(pod) or is_over(pod) or pod["metadata"].get("deletionTimestamp"):
+        if not is_of_gang(pod) or is_over(pod):
             return
-        self._task(pod).taken.append((self._clock.now(), how))
+        if pod["metadata"].get("deletionTimestamp"):
+            # It was about to end, and its node may be lost, which does not tell how.
+            self._task(pod).is_unclear = True
+        else:
+            self._task(pod).taken.append((self._clock.now(), how))
 
     def unclear(self, pods: Iterable[Document]) -> None:
         """Note that the nodes of these pods are announced to end, or out of reach."""
@@ -252,6 +256,6 @@ class ClusterGangs:
         is_held = any(each["spec"].get("nodeName", "") not in away for each in live)
         is_waiting = is_held and not task.is_formed
         is_broken = is_held and task.gang is not None and task.is_formed and not task.gang.is_at_work
-        self.on_changed(task)
         task.held_since = (task.held_since or now) if is_waiting else None
         task.broken_since = (task.broken_since or now) if is_broken else None
+        self.on_changed(task)

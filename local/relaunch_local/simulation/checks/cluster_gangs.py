@@ -19,10 +19,11 @@ FINISHED = "a gang whose ranks all finished has succeeded"
 REFUSED = "a cluster that gives no ranks runs no part of a gang"
 
 # The 15 minutes after which parts are withdrawn, the two of the grace of a pod, and looks that fail.
-_WAITS_AT_MOST = timedelta(minutes=15 + 2 + 20)
+_WAITS_AT_MOST = timedelta(minutes=15 + 2 + 10)
 # The watchdog of NCCL, ten minutes, which is longer than others may take after the first that is done; the two of the
 # grace of a pod, and looks that fail.
-_RUNS_AT_MOST = timedelta(minutes=10 + 2 + 20)
+_RUNS_AT_MOST = timedelta(minutes=10 + 2 + 10)
+_SECOND = timedelta(seconds=1)
 _BY_RELAUNCH = frozenset({StopKind.CANCELLED, StopKind.TIME_OUT, StopKind.MOVED, StopKind.OVER_BUDGET})
 
 
@@ -53,6 +54,9 @@ class ClusterGangChecks:
         if since is None:
             return
         now = self._clock.now()
+        if now == since:
+            # Nothing else may happen until it has lasted for too long.
+            self._clock.call_later((at_most + _SECOND).total_seconds(), self._gangs.look)
         lasted = now - since - self._longer(since, now)
         self.longest[name] = max(self.longest[name], lasted)
         self._check(name, lasted <= at_most, f"{task.name} since {since}")

@@ -79,7 +79,7 @@ def observe_ranks(job: Job | None, pods: Sequence[Pod], signs: GangSigns, now: d
         for rank in own
         if job is not None or own[rank]
     }
-    known = _with_starts(known, signs.ends)
+    known = dict(_with_starts(known, signs.ends))
     template = job.spec.template.spec if job is not None else pods[0].spec
     seen = see_as_one(known, nodes, template.containers[0].name if template.containers else None, now)
     warned_at, warning = _warned(job, counting, known, signs, now)
