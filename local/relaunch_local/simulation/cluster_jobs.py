@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 
-from relaunch.adapters.kubernetes.gang_manifest import KNOWS_GANGS
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import StopKind
@@ -10,6 +9,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.restart_policy import is_failure
 from relaunch_local.simulation.account import SimulatedAccount
+from relaunch_local.simulation.checks.cluster_gangs import GIVES_RANKS
 from relaunch_local.simulation.cluster import ClusterWorld
 from relaunch_local.simulation.cluster_gangs import GangTask
 from relaunch_local.simulation.workload import Workload
@@ -122,7 +122,7 @@ class ClusterJobs:
     def _is_too_old(self, definition: JobDefinition) -> bool:
         """Return whether the cluster gives the pods of a Job no ranks."""
         cluster = self._account.scenario.cluster
-        return cluster is not None and definition.nodes > 1 and cluster.minor < KNOWS_GANGS
+        return cluster is not None and definition.nodes > 1 and cluster.minor < GIVES_RANKS
 
 
 def _is_early(cluster: ClusterWorld, task: GangTask) -> bool:

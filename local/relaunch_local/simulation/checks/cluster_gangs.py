@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
-from relaunch.adapters.kubernetes.gang_manifest import KNOWS_GANGS
 from relaunch.core.jobs.attempt import Stop, StopKind
 from relaunch.core.lifecycle.restart_policy import is_failure
 from relaunch_local.ecs import Clock
@@ -18,6 +17,8 @@ FAILED = "the rank that fails first is why its gang ended"
 FINISHED = "a gang whose ranks all finished has succeeded"
 REFUSED = "a cluster that gives no ranks runs no part of a gang"
 
+GIVES_RANKS = 24
+"""The minor version of Kubernetes from which on the index of a pod is stable ("Jobs", Kubernetes documentation)."""
 # The 15 minutes after which parts are withdrawn, the two of the grace of a pod, and looks that fail.
 _WAITS_AT_MOST = timedelta(minutes=15 + 2 + 10)
 # The watchdog of NCCL, ten minutes, which is longer than others may take after the first that is done; the two of the
@@ -96,7 +97,7 @@ class ClusterGangChecks:
             # The cluster's collector of garbage deletes what has only owners that are gone.
             goes = bool(owners) and all(each not in jobs or _goes(jobs[each], minor) for each in owners)
             self._check(NOTHING_LEFT, goes, f"Service {service['metadata']['name']}")
-        if minor < KNOWS_GANGS:
+        if minor < GIVES_RANKS:
             made: Mapping[str, int] = {each.name: each.made for each in self._gangs.tasks.values()}
             self._check(REFUSED, not any(made.values()), str(made))
 
