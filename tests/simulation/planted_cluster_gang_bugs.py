@@ -1,7 +1,7 @@
 """Bugs in trainings over several pods of a cluster, which the simulation must find."""
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from simulation.planting import patched
 
 _FIRST = 341
 _SEEDS = 420
+"""Each twenty-first of them has gangs in a cluster."""
 
 
 def _service(**members: Any) -> Planting:
@@ -52,6 +53,12 @@ def _always_in_vain() -> AbstractContextManager[object]:
         return replace(stop, kind=StopKind.NOT_STARTED)
 
     return patched(verdicts, classify_stop=classify)
+
+
+@contextmanager
+def _replaced_unnoticed() -> Iterator[None]:
+    with patched(running, _has_other_pod=lambda *_given: False), patched(target, read_replaced=lambda *_given: {}):
+        yield
 
 
 CLUSTER_GANG_BUGS = (
@@ -90,7 +97,7 @@ CLUSTER_GANG_BUGS = (
     PlantedBug(
         "replaced-rank-unnoticed",
         "a pod that an old server makes in the place of another is taken for it",
-        changed(running, _has_other_pod=lambda *_given: False),
+        _replaced_unnoticed,
         TAKEN,
         _SEEDS,
         _FIRST,
@@ -109,6 +116,6 @@ CLUSTER_GANG_BUGS = (
         changed(gang_launch, KNOWS_GANGS=0),
         REFUSED,
         _SEEDS,
-        _FIRST,
+        803,
     ),
 )

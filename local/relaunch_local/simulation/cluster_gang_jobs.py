@@ -57,7 +57,7 @@ class ClusterGangJobs:
         if self._account.scenario.outages or recorded_at is None:
             return False
         cleaned_at = self._world.troubles.cleaned.get(task.name) if self._world is not None else None
-        since = min(filter(None, (task.taken_at, cleaned_at)), default=None)
+        since = min(filter(None, (task.taken_at, task.failed_at, cleaned_at)), default=None)
         if since is None:
             return True
         is_forgotten = any(since <= each <= recorded_at for each in self._faults.forgotten_at)
