@@ -13,12 +13,12 @@ from relaunch_local.simulation.chance import Chance
 
 
 @pytest.mark.parametrize(("service", "is_late"), [(LAMBDA, False), (SQS, True)])
-def test_only_an_outage_of_lambda_excuses_a_message_that_no_try_excuses(service: str, is_late: bool) -> None:  # noqa: FBT001
+def test_only_an_outage_of_lambda_excuses_a_message_that_no_try_excuses(service: str, is_late: bool) -> None:
     clock = Clock()
     outages = Outages(clock, Chance(1, clock.now), (Outage(service, 10.0, 900.0, Kind.REFUSED),))
     violated: list[str] = []
 
-    def check(name: str, holds: bool, message: str) -> None:  # noqa: FBT001 - as that of invariants
+    def check(name: str, holds: bool, message: str) -> None:
         del message
         violated.extend([] if holds else [name])
 
