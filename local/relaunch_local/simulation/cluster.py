@@ -262,9 +262,8 @@ class ClusterWorld:
         is_ack = scenario.definition.target is Target.ACK
         self.cluster = WatchedCluster(clock, self.processes, minor=scenario.minor, is_ack=is_ack, pull_seconds=20.0)
         self.cluster.on_pod = self._pod_changed
-        state = self.cluster.state
-        away = self.cluster.nodes_out_of_reach
-        self.gangs = self.processes.gangs = ClusterGangs(clock, trainings, state, NAMESPACE, away)
+        found = (self.cluster.state, NAMESPACE, self.cluster.nodes_out_of_reach)
+        self.gangs = self.processes.gangs = ClusterGangs(clock, trainings, *found)
         self.gangs.report = self._report
         self.cluster.on_taken = self.gangs.taken
         self.cluster.on_placed = self.gangs.look

@@ -51,7 +51,7 @@ class ClusterGangJobs:
             self._checks.check_end(self._world.cluster.state, NAMESPACE, self._minor)
 
     def _is_told(self, task: GangTask) -> bool:
-        """Return whether the cluster told, by the record of its end, what had become of a gang."""
+        """Return whether what became of a gang could be known by the record of its end."""
         invariants = self._account.invariants
         recorded_at = invariants.recorded_at.get(task.name)
         if self._account.scenario.outages or recorded_at is None:

@@ -93,7 +93,7 @@ class ClusterJobs:
             case JobState.FAILED:
                 lacks_step = job.attempt is None and job.job_id in self._workload.without_checkpoint
                 definition = job.definition
-                # What was taken away, of which nobody told, seems to be a failure of the program.
+                # What was taken away, and is not known to be, seems to be a failure of the program.
                 failed += self._untold(job)
                 is_limit = failed > definition.max_failures or self._early(job) > definition.retry.max_early_failures
                 is_known = lacks_step or is_limit or self._is_too_old(definition)
@@ -114,7 +114,7 @@ class ClusterJobs:
         return sum(each <= _EARLY for each in lasted)
 
     def _untold(self, job: Job) -> int:
-        """Return how many gangs had a part taken away of which nothing told."""
+        """Return how many gangs had a part taken away that nobody can know of."""
         cluster = self._account.cluster
         tasks = cluster.gangs.of_job[job.job_id] if cluster is not None else ()
         return sum(each.is_taken_first and cluster is not None and not cluster.gangs.is_told(each) for each in tasks)

@@ -1,4 +1,4 @@
-"""Gangs in the cluster of a run: how their ranks meet, what is known of them, and what is checked of them."""
+"""Gangs in the cluster of a run: how their ranks meet, what they come to, and what is checked of them."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -199,7 +199,7 @@ def test_a_rank_that_hangs_is_a_failure_of_the_program_unless_it_was_asked_to_st
     assert world.judge(task, StopKind.INTERRUPTION) == [FAILED]
     assert world.judge(task, StopKind.INTERRUPTION, task.failed_at) == []
     assert world.judge(task, StopKind.TIME_OUT) == []
-    # What a cluster tells of a node out of reach may be the cause as well.
+    # A node out of reach may be the cause as well.
     world.gangs.unclear([{"metadata": {"labels": {}}}])
     task.is_unclear = True
     assert world.judge(task, StopKind.INTERRUPTION) == []
@@ -275,7 +275,8 @@ def test_an_old_server_is_asked_for_nothing() -> None:
 def test_a_queue_lets_a_job_go_on_when_all_its_pods_have_gpus() -> None:
     world = World(nodes=2, queue="team-a")
     ClusterQueue(world.clock, world.world.cluster, NAMESPACE)
-    first, second = world.launch("job-1"), world.launch("job-2")
+    first = world.launch("job-1")
+    second = world.launch("job-2")
     world.clock.advance(60)
 
     # Four GPUs, of which each job needs three.

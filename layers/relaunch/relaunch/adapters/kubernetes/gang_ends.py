@@ -16,7 +16,7 @@ from relaunch.adapters.kubernetes.own_ends import COMPLETED, is_on_virtual_node,
 from relaunch.adapters.kubernetes.stop_reports import find_condition
 from relaunch.core.records import dataclass
 
-# What a kubelet says of a container that runs (killContainer in pkg/kubelet/kuberuntime).
+# The words of a kubelet that ends a container which runs (killContainer in pkg/kubelet/kuberuntime).
 _STOPPING = "Stopping container "
 # All pods of a Job are made in one pass of its controller.
 _MADE_WITHIN = timedelta(seconds=5)
