@@ -43,7 +43,7 @@ from relaunch_local.simulation.aws.template import STACK
 from relaunch_local.simulation.aws.trainings import Trainings
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.checks.invariants import Invariants
-from relaunch_local.simulation.cluster_gangs import ClusterGangs, is_of_gang
+from relaunch_local.simulation.cluster_gangs import ClusterGangs, GangTask, is_of_gang
 from relaunch_local.simulation.cluster_sign_in import ADDRESS, SignIn
 from relaunch_local.simulation.scenario import ClusterScenario, Scenario
 
@@ -300,10 +300,8 @@ class ClusterWorld:
 
     def nodes(self) -> list[str]:
         """Return the nodes that are there and heard of."""
-        lost = self.cluster.nodes_out_of_reach
-        return [
-            each["metadata"]["name"] for each in self.cluster.state.all("nodes") if each["metadata"]["name"] not in lost
-        ]
+        names = [str(each["metadata"]["name"]) for each in self.cluster.state.all("nodes")]
+        return [each for each in names if each not in self.cluster.nodes_out_of_reach]
 
     def pods(self) -> Iterator[Document]:
         """Yield the pods that run."""
@@ -354,11 +352,12 @@ class ClusterWorld:
             self.ended_at[name] = self._clock.now()
         self._tell(detail, status)
 
-    def _report(self, task: str, owner: str, status: str) -> None:
+    def _report(self, task: GangTask, status: str) -> None:
         """Report the pods of a gang as ECS reports one task: it lives while one of them does."""
-        if status == "STOPPED":
-            self.ended_at[task] = self._clock.now()
-        self._tell(self._tasks.setdefault(task, {"taskArn": task, "startedBy": owner, "desiredStatus": ""}), status)
+        self.ended_at |= {task.name: self._clock.now()} if status == "STOPPED" else {}
+        detail = self._tasks.setdefault(task.name, {"taskArn": task.name, "startedBy": task.owner, "desiredStatus": ""})
+        detail |= {"containerInstanceArn": task.node} if task.node else {}
+        self._tell(detail, status)
 
     def _tell(self, detail: dict[str, Any], status: str) -> None:
         now = iso(self._clock.now())

@@ -83,6 +83,8 @@ class GangTask:
     owner: str
     pods: set[str] = field(default_factory=set)
     """The UIDs of those that live."""
+    node: str = ""
+    """That of its first pod, when all had one last."""
     made: int = 0
     """How many pods there were."""
     gang: Gang | None = None
@@ -143,8 +145,8 @@ class ClusterGangs:
         self.of_job: dict[str, list[GangTask]] = defaultdict(list)
         self.counts = Counter[str]()
         """How often it came to what tests should know of: gangs that met, and parts that waited."""
-        self.report: Callable[[str, str, str], None] = lambda _task, _owner, _status: None
-        """Called with the name of a task, its owner, and its state in ECS's words."""
+        self.report: Callable[[GangTask, str], None] = lambda _task, _status: None
+        """Called with a task, and its state in ECS's words."""
         self.check: Callable[[str, bool, str], None] = lambda _name, _holds, _message: None
         self.is_told: Callable[[GangTask], bool] = lambda _task: True
         """Returns whether nothing kept it from being known what became of a task."""
@@ -159,11 +161,11 @@ class ClusterGangs:
             task.made += 1
             task.pods.add(uid)
             if len(task.pods) == 1:
-                self.report(task.name, task.owner, status)
+                self.report(task, status)
         elif uid in task.pods:
             task.pods.discard(uid)
             if not task.pods:
-                self.report(task.name, task.owner, status)
+                self.report(task, status)
         self.look()
 
     def _task(self, pod: Document) -> GangTask:
@@ -252,7 +254,10 @@ class ClusterGangs:
         now = self._clock.now()
         # What was on a lost node has ended, though its pod is there; on one out of reach nobody can end it.
         away = {"", *self._out_of_reach}
-        live = (each for each in self.pods_of(task) if each["metadata"]["uid"] in task.pods)
+        live = [each for each in self.pods_of(task) if each["metadata"]["uid"] in task.pods]
+        nodes = {index_of(each): str(each["spec"].get("nodeName", "")) for each in live}
+        if len(nodes) == task.nodes and all(nodes.values()):
+            task.node = nodes[0]
         is_held = any(each["spec"].get("nodeName", "") not in away for each in live)
         is_waiting = is_held and not task.is_formed
         is_broken = is_held and task.gang is not None and task.is_formed and not task.gang.is_at_work
