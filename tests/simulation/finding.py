@@ -24,6 +24,7 @@ from simulation.planted_bugs import PlantedBug
 from simulation.planted_checkpoint_bugs import CHECKPOINT_BUGS
 from simulation.planted_choice_bugs import CHOICE_BUGS
 from simulation.planted_cluster_bugs import CLUSTER_BUGS
+from simulation.planted_cluster_gang_bugs import CLUSTER_GANG_BUGS
 from simulation.planted_cost_bugs import COST_BUGS
 from simulation.planted_definition_bugs import DEFINITION_BUGS
 from simulation.planted_ending_bugs import ENDING_BUGS
@@ -63,6 +64,7 @@ BUGS = (
     *ENDING_BUGS,
     *CHOICE_BUGS,
     *CLUSTER_BUGS,
+    *CLUSTER_GANG_BUGS,
     *BUDGET_BUGS,
     *COST_BUGS,
     *GROUP_BUGS,

@@ -15,7 +15,7 @@ from relaunch.ports import LaunchDependencies
 from relaunch.usecases import choose_placement, hand_over, make_ec2_calls
 from relaunch.usecases.claim_machine import find_machines
 from relaunch_local.simulation import drawn_scenario
-from relaunch_local.simulation.aws.gangs import ALIKE, KNOWN, MET, ONCE, REACHED
+from relaunch_local.simulation.aws.gang_rules import ALIKE, KNOWN, MET, ONCE, REACHED
 from relaunch_local.simulation.checks.claims import KEPT
 from simulation.broken_parts import Planting
 from simulation.planted_bugs import PlantedBug

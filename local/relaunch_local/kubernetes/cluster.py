@@ -25,7 +25,8 @@ from relaunch_local.kubernetes.state import ClusterState, Document, set_conditio
 
 _EVICTION_BY_TAINT_SECONDS = 300.0
 _POD_GC_SECONDS = 40.0
-_RELEASE_NOTICE_SECONDS = 300.0
+RELEASE_NOTICE_SECONDS = 300.0
+"""How long before its end the release of best-effort capacity of ACS is announced."""
 
 
 class KubernetesCluster:
@@ -266,7 +267,12 @@ class KubernetesCluster:
             pod = self.state.get("pods", namespace, name)
             self.record_event(pod, "Warning", "BestEffortToBeReleased", "BestEffort instance will be released")
             # Undivided by the clock's speed, as the time that a program has to save.
-            self.clock.call_later(_RELEASE_NOTICE_SECONDS * self.clock.speed, lambda: self._kubelet.release(pod))
+            self.clock.call_later(RELEASE_NOTICE_SECONDS * self.clock.speed, lambda: self._kubelet.release(pod))
+
+    @property
+    def nodes_out_of_reach(self) -> set[str]:
+        """Nodes that nothing is heard of: lost, or cut off for a time."""
+        return self._kubelet.lost_nodes
 
     @property
     def qualities_out_of_stock(self) -> set[str]:

@@ -80,7 +80,8 @@ from relaunch_local.simulation.checks.trace import Trace
 from relaunch_local.simulation.checks.trigger_starts import TriggerStarts
 from relaunch_local.simulation.checks.useless_machines import UselessMachines
 from relaunch_local.simulation.checks.wait_reasons import WaitReasons
-from relaunch_local.simulation.cluster import make_cluster, make_sign_in, make_targets
+from relaunch_local.simulation.cluster import make_cluster, make_targets
+from relaunch_local.simulation.cluster_sign_in import make_sign_in
 from relaunch_local.simulation.drawn_scenario import draw_scenario
 from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE
 from relaunch_local.simulation.notices.parts import Notices

@@ -34,6 +34,13 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "node-lost": 10,
     "pod-deleted": 10,
     "pod-evicted": 10,
+    # In 5 % of the seeds the jobs in a cluster have several nodes.
+    "cluster-events-forgotten": 8,
+    "cluster-nodes-full": 10,
+    "rank-deleted": 3,
+    "rank-evicted": 3,
+    "rank-hung": 3,
+    "rank-preempted": 3,
     "bucket-closed": 150,
     "bucket-key-denied": 150,
     "call-answer-late": 500,

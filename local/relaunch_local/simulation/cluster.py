@@ -3,13 +3,11 @@
 What a pod does reaches the invariants as an event of a task of ECS, so that those of tasks hold for pods too.
 """
 
-import base64
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -17,10 +15,7 @@ import httpx
 from botocore.exceptions import BotoCoreError, ClientError
 
 from relaunch.adapters.alibaba.cluster_access import KUBECONFIG_MINUTES
-from relaunch.adapters.alibaba.ram_role import AUDIENCE
 from relaunch.adapters.aws.client_config import SINGLE_SEND_CONFIG
-from relaunch.adapters.aws.eks_access import EksAccess
-from relaunch.adapters.aws.web_identity import WebIdentity
 from relaunch.adapters.kubernetes.api.client import KubernetesClient
 from relaunch.adapters.kubernetes.api.connection import EXPIRY_MARGIN
 from relaunch.adapters.kubernetes.labels import OWNER, TASK
@@ -40,18 +35,20 @@ from relaunch_local.kubernetes.role import Role, read_cluster_role, read_role
 from relaunch_local.kubernetes.state import Document
 from relaunch_local.repository import REPOSITORY
 from relaunch_local.simulation.aws.calls import Calls
-from relaunch_local.simulation.aws.clients import AWS_ERRORS, CallingClient
+from relaunch_local.simulation.aws.clients import AWS_ERRORS
 from relaunch_local.simulation.aws.delayed_ecs import TASK_STATE_CHANGE
+from relaunch_local.simulation.aws.rank_environment import is_of_gang as is_rank
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.aws.template import STACK
 from relaunch_local.simulation.aws.trainings import Trainings
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.checks.invariants import Invariants
-from relaunch_local.simulation.scenario import EKS_CLUSTER, ClusterScenario, Scenario
+from relaunch_local.simulation.cluster_gangs import ClusterGangs, GangTask, is_of_gang
+from relaunch_local.simulation.cluster_sign_in import ADDRESS, SignIn
+from relaunch_local.simulation.scenario import ClusterScenario, Scenario
 
 NAMESPACE = "training"
 _MANIFESTS = REPOSITORY / "infrastructure" / "kubernetes"
-_ADDRESS = "https://cluster.invalid"
 _GPU_GIB = 15
 _STATUSES = {"ThrottlingException": 429, "AccessDeniedException": 403}
 
@@ -63,14 +60,51 @@ class WatchedCluster(KubernetesCluster):
     """Called with a pod and its state in ECS's words."""
     on_success: Callable[[Document], None] = staticmethod(lambda _pod: None)
     """Called with a pod whose program finished, and that nobody had deleted."""
+    on_taken: Callable[[Document, str], None] = staticmethod(lambda _pod, _how: None)
+    """Called with a pod that is taken away, before it is, and how."""
+    on_placed: Callable[[], None] = staticmethod(lambda: None)
+    """Called when pods may have been placed."""
 
     def start_pod(self, pod: Document) -> None:
         """Let a pod that was added be scheduled."""
         self.on_pod(pod, "PROVISIONING")
         super().start_pod(pod)
 
+    def schedule(self) -> None:
+        """Place the pods that wait."""
+        super().schedule()
+        self.on_placed()
+
+    def delete_pod(self, namespace: str, name: str, grace_seconds: float | None = None) -> None:
+        """Delete a pod by hand."""
+        self.on_taken(self.state.get("pods", namespace, name), "deleted")
+        super().delete_pod(namespace, name, grace_seconds)
+
+    def disrupt(self, pod: Document, reason: str, message: str, *, has_condition: bool = True) -> None:
+        """Take a pod away."""
+        self.on_taken(pod, reason)
+        super().disrupt(pod, reason, message, has_condition=has_condition)
+
+    def delete_job(self, namespace: str, name: str) -> None:
+        """Delete a Job, and its pods."""
+        self._take_all(name, "its Job deleted")
+        super().delete_job(namespace, name)
+
+    def suspend_job(self, namespace: str, name: str) -> None:
+        """Let a queue take the places of a Job."""
+        self._take_all(name, "suspended")
+        self.patch_job(namespace, name, {"spec": {"suspend": True}})
+
+    def _take_all(self, job: str, how: str) -> None:
+        for pod in self.state.all("pods"):
+            if pod["metadata"]["labels"].get("job-name") == job:
+                self.on_taken(pod, how)
+
     def lose_node(self, name: str) -> None:
         """Lose a node, on which nothing runs any more."""
+        for pod in self.state.all("pods"):
+            if pod["spec"].get("nodeName") == name:
+                self.on_taken(pod, "its node lost")
         super().lose_node(name)
         for pod in self.state.all("pods"):
             if pod["spec"].get("nodeName") == name:
@@ -109,6 +143,7 @@ class _PodProcesses:
     def __init__(self, trainings: Trainings, clock: Clock) -> None:
         self._trainings = trainings
         self._clock = clock
+        self.gangs: ClusterGangs
         self.names: dict[str, str] = {}
         self.started_at: dict[str, datetime] = {}
         """When the training of each task started."""
@@ -116,6 +151,9 @@ class _PodProcesses:
     def start(self, spec: ProcessSpec) -> ProcessHandle:
         task = self.names[spec.task_arn]
         self.started_at[task] = self._clock.now()
+        if is_rank(spec.environment):
+            # Each rank has its own name: that of its pod.
+            return self.gangs.start(spec, self._trainings.start)
         return self._trainings.start(replace(spec, task_arn=task, log_target=None))
 
     def close(self) -> None:
@@ -168,62 +206,15 @@ class _Transport(httpx.BaseTransport):
             return error.code, error.to_status(), {}
 
 
-class ModelSts:
-    """Implements what is asked of the client of STS."""
-
-    def get_web_identity_token(self, **_parameters: Any) -> dict[str, str]:
-        """GetWebIdentityToken."""
-        return {"WebIdentityToken": "a.b.c"}
-
-
-class ModelEks:
-    """Implements what is asked of the client of EKS."""
-
-    def describe_cluster(self, **_parameters: Any) -> dict[str, Any]:
-        """DescribeCluster."""
-        authority = {"data": base64.b64encode(b"-----BEGIN CERTIFICATE-----").decode()}
-        return {"cluster": {"status": "ACTIVE", "endpoint": _ADDRESS, "certificateAuthority": authority}}
-
-
-_MODELS = {"sts": ModelSts(), "eks": ModelEks()}
-
-
-class _Signer:
-    """Signs a request to STS, which is no call."""
-
-    def __init__(self) -> None:
-        ignore: Callable[..., None] = lambda *_given, **_named: None  # noqa: E731 - twice the same
-        self.meta = SimpleNamespace(events=SimpleNamespace(register=ignore, unregister=ignore))
-
-    def generate_presigned_url(self, *_given: Any, **_named: Any) -> str:
-        """Return an address."""
-        return "https://sts.invalid/"
-
-
-@dataclass(frozen=True)
-class SignIn:
-    """The clients of functions that sign in to the cluster with them."""
-
-    sts: Any
-    eks: Any
-
-    def sign_in(self, target: Target) -> None:
-        """Make the calls that signing in takes."""
-        if target.capabilities.is_on_alibaba_cloud:
-            WebIdentity(self.sts, AUDIENCE).issue_token()
-        else:
-            EksAccess(self.eks, _Signer(), EKS_CLUSTER).fetch()
-
-
 class _Connection:
     """Implements what the client needs of a connection: one of all functions, each of which signs in for itself."""
 
     namespace = NAMESPACE
-    server = _ADDRESS
+    server = ADDRESS
     identity = f"000000000000/{NAMESPACE}"
 
     def __init__(self, transport: httpx.BaseTransport, sign_in: Callable[[], None], clock: Clock) -> None:
-        self._http = httpx.Client(transport=transport, base_url=_ADDRESS)
+        self._http = httpx.Client(transport=transport, base_url=ADDRESS)
         self._sign_in = sign_in
         self._clock = clock
         self._signed_in_until: datetime | None = None
@@ -260,12 +251,6 @@ class _NotingTarget:
         self._on_effect(StopTask, task_id)
 
 
-def make_sign_in(authorized: Callable[[str, Any], Any], calls: Calls) -> SignIn:
-    """Return the clients of functions, whose calls are `authorized` by their roles."""
-    made = (CallingClient(name, authorized(name, each), calls) for name, each in _MODELS.items())
-    return SignIn(*made)
-
-
 class ClusterWorld:
     """The cluster of one run."""
 
@@ -277,6 +262,11 @@ class ClusterWorld:
         is_ack = scenario.definition.target is Target.ACK
         self.cluster = WatchedCluster(clock, self.processes, minor=scenario.minor, is_ack=is_ack, pull_seconds=20.0)
         self.cluster.on_pod = self._pod_changed
+        found = (self.cluster.state, NAMESPACE, self.cluster.nodes_out_of_reach)
+        self.gangs = self.processes.gangs = ClusterGangs(clock, trainings, *found)
+        self.gangs.report = self._report
+        self.cluster.on_taken = self.gangs.taken
+        self.cluster.on_placed = self.gangs.look
         self.on_event: Callable[[Event], None] = lambda _event: None
         self.asked_at: dict[str, datetime] = {}
         """When each task was asked to stop first."""
@@ -310,10 +300,8 @@ class ClusterWorld:
 
     def nodes(self) -> list[str]:
         """Return the nodes that are there and heard of."""
-        lost = self.cluster._kubelet.lost_nodes  # noqa: SLF001 - the fake has no other word for it
-        return [
-            each["metadata"]["name"] for each in self.cluster.state.all("nodes") if each["metadata"]["name"] not in lost
-        ]
+        names = [str(each["metadata"]["name"]) for each in self.cluster.state.all("nodes")]
+        return [each for each in names if each not in self.cluster.nodes_out_of_reach]
 
     def pods(self) -> Iterator[Document]:
         """Yield the pods that run."""
@@ -350,6 +338,9 @@ class ClusterWorld:
         metadata = pod["metadata"]
         name = metadata["labels"][TASK]
         self.processes.names[metadata["uid"]] = name
+        if is_of_gang(pod):
+            self.gangs.pod_changed(pod, status)
+            return
         if status == "PROVISIONING":
             self.pod_counts[name] += 1
         detail = self._tasks.setdefault(
@@ -359,6 +350,16 @@ class ClusterWorld:
             return
         if status == "STOPPED":
             self.ended_at[name] = self._clock.now()
+        self._tell(detail, status)
+
+    def _report(self, task: GangTask, status: str) -> None:
+        """Report the pods of a gang as ECS reports one task: it lives while one of them does."""
+        self.ended_at |= {task.name: self._clock.now()} if status == "STOPPED" else {}
+        detail = self._tasks.setdefault(task.name, {"taskArn": task.name, "startedBy": task.owner, "desiredStatus": ""})
+        detail |= {"containerInstanceArn": task.node} if task.node else {}
+        self._tell(detail, status)
+
+    def _tell(self, detail: dict[str, Any], status: str) -> None:
         now = iso(self._clock.now())
         detail |= {"lastStatus": status, "version": detail.get("version", 0) + 1}
         detail |= {"stoppedAt": now} if status == "STOPPED" else {"createdAt": now}
@@ -374,6 +375,7 @@ def make_cluster(
     trainings = Trainings(clock, chance, objects, scenario.recipes, invariants.container_started)
     world = ClusterWorld(clock, trainings, scenario.cluster)
     world.on_event = invariants.task_changed
+    world.gangs.check = trainings.check = trainings.gangs.check = invariants.check
     return world
 
 

@@ -2,13 +2,16 @@
 
 from datetime import timedelta
 
+from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import StopKind
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.restart_policy import is_failure
 from relaunch_local.simulation.account import SimulatedAccount
+from relaunch_local.simulation.checks.cluster_gangs import GIVES_RANKS
 from relaunch_local.simulation.cluster import ClusterWorld
+from relaunch_local.simulation.cluster_gangs import GangTask
 from relaunch_local.simulation.workload import Workload
 
 # An hour, less the time that a look may take.
@@ -53,9 +56,12 @@ class ClusterJobs:
         invariants.check("every end on the cluster is deserved", not wrong, f"{job.job_id} {job.state}: {wrong}")
 
     def _check_troubles(self, job: Job, cluster: ClusterWorld) -> None:
-        """Check what follows from what was done to the tasks of a job; where the API is away nothing does."""
+        """Check what follows from what was done to the tasks of a job; where the API is away nothing does.
+
+        Of jobs of several nodes cluster_gang_jobs checks that.
+        """
         invariants = self._account.invariants
-        if self._account.scenario.outages:
+        if self._account.scenario.outages or job.definition.nodes > 1:
             return
         endings = cluster.trainings.logs[job.job_id].endings
         troubles = cluster.troubles
@@ -87,8 +93,10 @@ class ClusterJobs:
             case JobState.FAILED:
                 lacks_step = job.attempt is None and job.job_id in self._workload.without_checkpoint
                 definition = job.definition
+                # What was taken away, and is not known to be, seems to be a failure of the program.
+                failed += self._untold(job)
                 is_limit = failed > definition.max_failures or self._early(job) > definition.retry.max_early_failures
-                is_known = lacks_step or is_limit
+                is_known = lacks_step or is_limit or self._is_too_old(definition)
                 return "" if is_known else f"its program failed {failed} times: {job.reason}"
             case _:
                 return job.reason
@@ -98,7 +106,26 @@ class ClusterJobs:
         cluster = self._account.cluster
         if cluster is None:
             return 0
+        if job.definition.nodes > 1:
+            return sum(_is_early(cluster, task) for task in cluster.gangs.of_job[job.job_id])
         endings = cluster.trainings.logs[job.job_id].endings
         failed = [task for task, ending in endings.items() if ending in {"failed", "out of memory"}]
         lasted = [cluster.ended_at[task] - cluster.processes.started_at[task] for task in failed]
         return sum(each <= _EARLY for each in lasted)
+
+    def _untold(self, job: Job) -> int:
+        """Return how many gangs had a part taken away that nobody can know of."""
+        cluster = self._account.cluster
+        tasks = cluster.gangs.of_job[job.job_id] if cluster is not None else ()
+        return sum(each.is_taken_first and cluster is not None and not cluster.gangs.is_told(each) for each in tasks)
+
+    def _is_too_old(self, definition: JobDefinition) -> bool:
+        """Return whether the cluster gives the pods of a Job no ranks."""
+        cluster = self._account.scenario.cluster
+        return cluster is not None and definition.nodes > 1 and cluster.minor < GIVES_RANKS
+
+
+def _is_early(cluster: ClusterWorld, task: GangTask) -> bool:
+    """Return whether the program of a gang failed soon after it started."""
+    failed_at = task.failed_at
+    return failed_at is not None and failed_at - cluster.processes.started_at[task.name] <= _EARLY

@@ -30,6 +30,15 @@ def with_cluster(chance: Chance, scenario: Scenario) -> Scenario:
     dice = chance.stream("scenario/cluster")
     if dice.random() >= _SHARE_OF_SEEDS or scenario.burst_family:
         return scenario
+    return _draw_cluster(chance, dice, scenario)
+
+
+def add_cluster(chance: Chance, scenario: Scenario) -> Scenario:
+    """Give a cluster to a company that has none."""
+    return _draw_cluster(chance, chance.stream("scenario/added-cluster"), scenario)
+
+
+def _draw_cluster(chance: Chance, dice: random.Random, scenario: Scenario) -> Scenario:
     saves = dice.random() < 0.8
     definition = JobDefinition(
         name=NAME,

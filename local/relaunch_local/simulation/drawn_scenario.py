@@ -20,6 +20,7 @@ from relaunch_local.ecs import Purchase, SpotPrice, Timing
 from relaunch_local.simulation.aws.outages import EVENTS, SERVICES, SSM, Kind, Outage
 from relaunch_local.simulation.aws.recipes import MACHINE_EXIT_CODE, Recipe
 from relaunch_local.simulation.chance import Chance
+from relaunch_local.simulation.cluster_gang_scenario import gains_cluster, has_cluster_gang, with_cluster_gang
 from relaunch_local.simulation.cluster_scenario import with_cluster
 from relaunch_local.simulation.company_scenario import (
     vary_company,
@@ -75,6 +76,8 @@ _NAMES = ("resnet", "whisper", "bert")
 def draw_scenario(chance: Chance, *, has_gangs: bool = False) -> Scenario:
     """Draw a scenario from the seed; in some, with `has_gangs` in each, jobs of one definition have several nodes."""
     drawn = _draw_scenario(chance)
+    if has_cluster_gang(chance.seed) or (has_gangs and (drawn.cluster is not None or gains_cluster(chance.seed))):
+        drawn = with_cluster_gang(chance, drawn)
     return with_speeds(chance, with_gang(chance, drawn) if has_gangs or has_gang(chance.seed) else drawn)
 
 

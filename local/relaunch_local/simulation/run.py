@@ -15,6 +15,7 @@ from relaunch_local.simulation.checks.costs import BillDifference
 from relaunch_local.simulation.checks.coverage import Transition
 from relaunch_local.simulation.checks.returns import LONGEST_BESIDE_SPOT, SpotWatch
 from relaunch_local.simulation.checks.useless_machines import Waste
+from relaunch_local.simulation.cluster_gang_jobs import ClusterGangJobs
 from relaunch_local.simulation.commands import Commands
 from relaunch_local.simulation.faults.absent_agents import AbsentAgents
 from relaunch_local.simulation.faults.capacity import CapacityFaults
@@ -146,10 +147,14 @@ class SeedRun:
         Retries(self.account, self.workload)
         self.refreshes = Refreshes(self.account)
         self._let_people_work()
-        ClusterFaults(self.account)
-        ClusterTroubles(self.account)
+        self._trouble_cluster()
         self.retention = Retention(self.account)
         self.schedule = Schedule(self.account)
+
+    def _trouble_cluster(self) -> None:
+        ClusterFaults(self.account)
+        ClusterTroubles(self.account)
+        self.cluster_gangs = ClusterGangJobs(self.account)
 
     def _let_instances_go(self) -> None:
         AbsentAgents(self.account)
@@ -203,6 +208,7 @@ class SeedRun:
             self.steps_until_idle = account.runtime.steps
             triggered = TriggerJobs(account, self.applying)
             Verdict(account, self.workload, self.rare_faults, self.useless_machines, triggered).check()
+            self.cluster_gangs.check_end()
             self._check_returns()
             self._advance(_MACHINE_GRACE_SECONDS)
             self._check_instances()

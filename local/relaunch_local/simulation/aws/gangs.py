@@ -17,24 +17,12 @@ from datetime import datetime, timedelta
 from relaunch_local.ecs import Clock, ProcessSpec, Script, ScriptedProcesses
 from relaunch_local.ecs.clock import Timer
 from relaunch_local.ecs.processes.port import SIGKILL_EXIT, SIGTERM_EXIT, ProcessHandle
-from relaunch_local.simulation.aws.rank_environment import RankEnvironment, read_rank
+from relaunch_local.simulation.aws import gang_rules
+from relaunch_local.simulation.aws.rank_environment import HOST_NETWORK, Network, RankEnvironment, read_rank
 from relaunch_local.simulation.aws.recipes import OUT_OF_MEMORY, MachineFault, Recipe, TrainingLog
 from relaunch_local.simulation.aws.s3 import Checkpoint, ObjectStore, manifest_of
 from relaunch_local.simulation.chance import Chance
 
-MET = "two generations of a gang never meet"
-KNOWN = "a rank knows its gang"
-REACHED = "a rank is on the network of its machine, and rank 0 where the others look for it"
-ONCE = "a rank of a gang runs once"
-ALIKE = "the ranks of a gang resume from one checkpoint and save to one place"
-
-JOIN_SECONDS = 600.0
-"""How long a rank waits for the others before it fails."""
-BARRIER_SECONDS = 300.0
-"""How long ranks wait for others when one has left early."""
-WATCHDOG_SECONDS = 600.0
-"""How long NCCL waits for a peer that is gone."""
-_TCP_SECONDS = (0.5, 5.0)
 _AGENT_EXIT = 1
 """torchrun's, whatever code its worker had."""
 _URI = re.compile(r"s3://([^/]+)/(.*)")
@@ -133,24 +121,33 @@ class Gang:
         """Let a rank wait for the others; all train once rank 0 is found and nobody is missing."""
         place = rank.environment
         living = self.ranks.get(place.rank)
-        self.gangs.check(ONCE, living is None, f"rank {place.rank} of {place.group}")
-        if living is None:
+        is_replaced = living is not None and self.gangs.is_replaced(living.spec)
+        self.gangs.check(gang_rules.ONCE, living is None or is_replaced, f"rank {place.rank} of {place.group}")
+        if living is None or (is_replaced and not self.is_formed):
             self.ranks[place.rank] = rank
-        rank.after(JOIN_SECONDS, lambda: rank.exit(_AGENT_EXIT, "not joined"))
-        if len(self.ranks) == place.nodes and not self.is_formed and self._can_meet():
+        rank.after(gang_rules.JOIN_SECONDS, lambda: rank.exit(_AGENT_EXIT, "not joined"))
+        self._meet()
+
+    def _meet(self) -> None:
+        """Begin if all are there, and find the first; where that may change, try again."""
+        if len(self.ranks) < self.environment.nodes or self.is_formed:
+            return
+        if self._can_meet():
             self._form()
+        elif self.gangs.network.may_change:
+            self.gangs.clock.call_later(gang_rules.AGAIN_SECONDS, self._meet)
 
     def _can_meet(self) -> bool:
-        is_reached = [bool(each.spec.address) for each in self.ranks.values()]
-        return all(is_reached) and self._is_store(self.ranks[0])
+        is_reached = self.gangs.network.is_reached
+        return all(is_reached(each.spec) for each in self.ranks.values()) and self._is_store(self.ranks[0])
 
     def _is_store(self, rank: Rank) -> bool:
-        return rank.environment.rank == 0 and rank.spec.address == self.environment.store[0]
+        return rank.environment.rank == 0 and self.gangs.network.leads_to(self.environment.store[0], rank.spec)
 
     def _form(self) -> None:
         names = ("RELAUNCH_RESUME_URI", "RELAUNCH_CHECKPOINT_URI")
         wanted = {tuple(each.spec.environment.get(name, "") for name in names) for each in self.ranks.values()}
-        self.gangs.check(ALIKE, len(wanted) == 1, f"{self.environment.group}: {sorted(wanted)}")
+        self.gangs.check(gang_rules.ALIKE, len(wanted) == 1, f"{self.environment.group}: {sorted(wanted)}")
         for each in self.ranks.values():
             if each.timer is not None:
                 each.timer.cancel()
@@ -266,7 +263,7 @@ class Gang:
         log.failed += 1
         self.ranks[early].exit(0, "left early")
         for rank in self.ranks.values():
-            rank.after(BARRIER_SECONDS, lambda rank=rank: rank.exit(_AGENT_EXIT, "peer left"))  # type: ignore[misc]
+            rank.after(gang_rules.BARRIER_SECONDS, lambda rank=rank: rank.exit(_AGENT_EXIT, "peer left"))  # type: ignore[misc]
 
     def _fail(self) -> None:
         rank = self.ranks[self.recipe.gang.failing_rank % self.environment.nodes]
@@ -282,7 +279,7 @@ class Gang:
             return
         del self.ranks[rank.environment.rank]
         if not self.is_formed and self._is_store(rank):
-            self._end_each(_TCP_SECONDS, "store lost")
+            self._end_each(gang_rules.TCP_SECONDS, "store lost")
         elif self.is_at_work:
             self.miss_peer(hangs=self.hangs)
 
@@ -291,7 +288,7 @@ class Gang:
         self.state = "broken"
         if self.timer is not None:
             self.timer.cancel()
-        self._end_each((WATCHDOG_SECONDS, WATCHDOG_SECONDS) if hangs else _TCP_SECONDS, "peer lost")
+        self._end_each(gang_rules.NCCL_SECONDS if hangs else gang_rules.TCP_SECONDS, "peer lost")
 
     def _end_each(self, seconds: tuple[float, float], ending: str) -> None:
         dice = self.gangs.chance.stream(f"gangs/{self.environment.group}")
@@ -320,6 +317,9 @@ class Gangs:
     on_kill: Callable[[ProcessSpec, timedelta], None] = lambda _spec, _after: None
     machine_fault_of: Callable[[ProcessSpec], MachineFault | None] = lambda _spec: None
     speed_of: Callable[[ProcessSpec], float] = lambda _spec: 1.0
+    network: Network = HOST_NETWORK
+    is_replaced: Callable[[ProcessSpec], bool] = lambda _spec: False
+    """Whether a rank that lives is to go, and another one comes in its place."""
     ranks: dict[str, Rank] = field(default_factory=dict)
     """Those that live, by task."""
     groups: dict[str, Gang] = field(default_factory=dict)
@@ -329,9 +329,9 @@ class Gangs:
     def start(self, spec: ProcessSpec) -> ProcessHandle:
         """Start a rank, which waits for the others."""
         try:
-            place = read_rank(spec.environment)
+            place = read_rank(spec.environment, self.network)
         except ValueError as error:
-            self.check(KNOWN, False, f"{spec.task_arn[-6:]}: {error}")  # noqa: FBT003 - as an assert
+            self.check(gang_rules.KNOWN, False, f"{spec.task_arn[-6:]}: {error}")  # noqa: FBT003 - as an assert
             failing = ScriptedProcesses(self.clock, lambda _spec: Script(runtime_seconds=1.0, exit_code=_AGENT_EXIT))
             return failing.start(spec)
         gang = self.groups.get(place.group)
@@ -354,12 +354,12 @@ class Gangs:
         first = rank.gang.environment
         same = (first.job_id, first.attempt, first.nodes, first.store)
         message = f"rank {place.rank} of {place.group}"
-        self.check(KNOWN, same == (place.job_id, place.attempt, place.nodes, place.store), message)
-        address = rank.spec.address
-        is_reached = address == place.store[0] if place.rank == 0 else bool(address)
-        self.check(REACHED, is_reached, f"{message} at {address}, of {place.store}")
+        self.check(gang_rules.KNOWN, same == (place.job_id, place.attempt, place.nodes, place.store), message)
+        is_first = place.rank == 0 and not self.network.may_change
+        reached = self.network.leads_to(place.store[0], rank.spec) if is_first else self.network.is_reached(rank.spec)
+        self.check(gang_rules.REACHED, reached, f"{message} at {rank.spec.address}, of {place.store}")
         others = {each.environment.group for each in self._at_store[place.store]} - {place.group}
-        self.check(MET, not others, f"{message} meets {', '.join(sorted(others))} at {place.store}")
+        self.check(gang_rules.MET, not others, f"{message} meets {', '.join(sorted(others))} at {place.store}")
 
     def ended(self, rank: Rank, ending: str) -> None:
         """Record how a rank ended, and free its place at the store."""

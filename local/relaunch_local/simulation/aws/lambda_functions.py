@@ -64,7 +64,7 @@ class Lambdas:
 
     def __post_init__(self) -> None:
         """Watch how long it takes until what functions are asked for is done."""
-        self._times = MessageTimes(self._runtime.clock, self._check)
+        self._times = MessageTimes(self._runtime.clock, self._check, partial(self._outages.time_within, only=LAMBDA))
 
     def call(self, name: str, body: Callable[[], Any], on_end: OnEnd, asked: str = "") -> None:
         """Invoke a function once; `asked` names what for, the same each time that somebody tries again."""

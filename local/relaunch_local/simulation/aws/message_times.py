@@ -46,6 +46,8 @@ class MessageTimes:
 
     _clock: Clock
     _check: Callable[[str, bool, str], None]
+    _longer: Callable[[datetime, datetime], timedelta] = lambda _since, _until: timedelta(0)
+    """Returns how much longer than otherwise what lasted so may take: no function begins while Lambda is away."""
     _since: dict[int | str, datetime] = field(default_factory=dict)
     """By the origin of a message, or the function of a schedule: when the first of the tries began."""
     _sent_again: set[int] = field(default_factory=set)
@@ -96,5 +98,6 @@ class MessageTimes:
         if promise is None:
             return
         now = self._clock.now()
-        late = now - self._since.get(key, now)
+        since = self._since.get(key, now)
+        late = now - since - self._longer(since, now)
         self._check(promise.name, late <= promise.within, f"{late} for {body[:_MOST_SHOWN] or function}")

@@ -98,14 +98,15 @@ class Outages:
         found = self._now(service)
         return (self._at(found.ends_at) - self._clock.now()).total_seconds() if found is not None else 0.0
 
-    def time_within(self, since: datetime, until: datetime) -> timedelta:
-        """Return how much longer something may take: as long as services were away, and until it goes on.
+    def time_within(self, since: datetime, until: datetime, *, only: str = "") -> timedelta:
+        """Return how much longer something may take: as long as services were away, or `only` one, and till it goes on.
 
         What failed meanwhile comes back within six minutes, and with many faults it may fail again.
         """
         begins = self._seconds_at(since)
         ends = self._seconds_at(until)
-        away = (each for each in self._outages if each.service not in HOLDS_UP_NOTHING)
+        every = (each for each in self._outages if each.service not in HOLDS_UP_NOTHING)
+        away = (each for each in every if not only or each.service == only)
         shares = (min(each.ends_at + _RECOVERY_SECONDS, ends) - max(each.begins_at, begins) for each in away)
         return timedelta(seconds=sum(max(share, 0.0) for share in shares))
 

@@ -6,7 +6,9 @@ The names that begin with `PET_` are those that torchrun reads its options from.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address
-from typing import Any
+from typing import Any, Protocol
+
+from relaunch_local.ecs import ProcessSpec
 
 _NAMES = (
     "RELAUNCH_JOB_ID", "RELAUNCH_ATTEMPT", "RELAUNCH_NODES", "RELAUNCH_NODE_RANK", "RELAUNCH_MASTER_ADDR",
@@ -41,6 +43,47 @@ class RankEnvironment:
     """How long after SIGTERM torchrun kills its workers."""
 
 
+class Network(Protocol):
+    """How the ranks of a gang find the first one."""
+
+    may_change: bool
+    """Whether what leads nowhere now may lead somewhere later."""
+
+    def check_address(self, address: str) -> None:
+        """Check that this may be where rank 0 is.
+
+        Raises:
+            ValueError: it may not.
+        """
+
+    def is_reached(self, spec: ProcessSpec) -> bool:
+        """Return whether others reach a rank."""
+
+    def leads_to(self, address: str, spec: ProcessSpec) -> bool:
+        """Return whether this address is that of a rank."""
+
+
+class HostNetwork:
+    """Implements Network for containers with the network of their machines, which have its address."""
+
+    may_change = False
+
+    def check_address(self, address: str) -> None:
+        try:
+            IPv4Address(address)
+        except AddressValueError as error:
+            raise ValueError(f"RELAUNCH_MASTER_ADDR: {error}") from error
+
+    def is_reached(self, spec: ProcessSpec) -> bool:
+        return bool(spec.address)
+
+    def leads_to(self, address: str, spec: ProcessSpec) -> bool:
+        return spec.address == address
+
+
+HOST_NETWORK = HostNetwork()
+
+
 def is_of_gang(environment: Mapping[str, str]) -> bool:
     """Return whether a container is one of several that train together."""
     return environment.get("RELAUNCH_NODES", "1") != "1"
@@ -53,7 +96,7 @@ def has_next_rank(run_task: Mapping[str, Any]) -> bool:
     return int(given.get("RELAUNCH_NODE_RANK", 0)) + 1 < int(given.get("RELAUNCH_NODES", 1))
 
 
-def read_rank(environment: Mapping[str, str]) -> RankEnvironment:
+def read_rank(environment: Mapping[str, str], network: Network = HOST_NETWORK) -> RankEnvironment:
     """Return a rank's place in its gang.
 
     Raises:
@@ -70,10 +113,8 @@ def read_rank(environment: Mapping[str, str]) -> RankEnvironment:
     port = int(environment["RELAUNCH_MASTER_PORT"])
     if rank not in range(nodes) or port not in _PORTS:
         raise ValueError(f"rank {rank} of {nodes} at port {port}")
-    try:
-        address = str(IPv4Address(environment["RELAUNCH_MASTER_ADDR"]))
-    except AddressValueError as error:
-        raise ValueError(f"RELAUNCH_MASTER_ADDR: {error}") from error
+    address = environment["RELAUNCH_MASTER_ADDR"]
+    network.check_address(address)
     return RankEnvironment(
         environment["RELAUNCH_JOB_ID"],
         int(environment["RELAUNCH_ATTEMPT"]),

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from relaunch.adapters.kubernetes.labels import TASK
 from relaunch.core.kubernetes.acs import BEST_EFFORT, COMPUTE_QOS
+from relaunch_local.kubernetes.cluster import RELEASE_NOTICE_SECONDS
 from relaunch_local.kubernetes.state import Document, has_condition
 from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.cluster import NAMESPACE, ClusterWorld
@@ -103,6 +104,7 @@ class ClusterTroubles:
         node = self._dice.choice(nodes)
         there = [pod for pod in world.cluster.state.all("pods", NAMESPACE) if pod["spec"].get("nodeName") == node]
         world.troubles.unheard |= {_task_of(pod) for pod in there}
+        world.gangs.unclear(there)
         world.cluster.cut_off_node(node, for_seconds=self._dice.uniform(*_UNHEARD_SECONDS))
         return True
 
@@ -116,7 +118,7 @@ class ClusterTroubles:
         pod = self._dice.choice(pods)
         job = pod["metadata"]["labels"]["job-name"]
         world.troubles.suspended[_task_of(pod)] = self._account.clock.now()
-        world.cluster.patch_job(NAMESPACE, job, {"spec": {"suspend": True}})
+        world.cluster.suspend_job(NAMESPACE, job)
         self._account.clock.call_later(self._dice.uniform(*_SUSPENDED_SECONDS), lambda: _resume(world, job))
         return True
 
@@ -126,6 +128,7 @@ class ClusterTroubles:
             return False
         pod = self._dice.choice(pods)
         world.troubles.released.add(_task_of(pod))
+        self._account.clock.call_later(RELEASE_NOTICE_SECONDS, lambda: world.cluster.on_taken(pod, "released"))
         world.cluster.release_best_effort(NAMESPACE, pod["metadata"]["name"])
         return True
 
@@ -137,6 +140,7 @@ class ClusterTroubles:
         if not nodes:
             return False
         node = self._dice.choice(nodes)
+        world.gangs.unclear(pod for pod in world.pods() if pod["spec"]["nodeName"] == node)
         world.cluster.taint_node(node, self._dice.choice(_TAINTS))
         clock = self._account.clock
         ends_in = self._dice.uniform(*_NOTICE_SECONDS)
@@ -160,6 +164,7 @@ def _end_pods(world: ClusterWorld, node: str) -> None:
     for pod in list(world.pods()) if node in world.nodes() else ():
         if pod["spec"].get("nodeName") == node:
             world.troubles.announced.add(_task_of(pod))
+            world.cluster.on_taken(pod, "announced")
             world.cluster._kubelet.release(pod)  # noqa: SLF001 - the fake has no other word for it
 
 

@@ -1,5 +1,6 @@
 """The task of a job of several nodes by the statuses of its pods, as servers and kubelets write them."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from fakes.kubernetes import TASK_NAME, ended, waiting
 from relaunch.adapters.kubernetes.api.models import Event, Job, Pod
-from relaunch.adapters.kubernetes.gang_ends import RankEnds, read_ends, reason_of_end
+from relaunch.adapters.kubernetes.gang_ends import RankEnds, has_late_pod, read_ends, read_replaced, reason_of_end
 from relaunch.adapters.kubernetes.gang_manifest import INDEX
 from relaunch.adapters.kubernetes.gang_observation import GangSigns, lacks_ranks, nodes_of, observe_ranks, rank_of
 from relaunch.adapters.kubernetes.labels import NODES, OWNER, STOP_REASON, TASK
@@ -203,13 +204,14 @@ def test_a_rank_that_no_kubelet_ended_is_told_with_what_the_others_say():
     assert known.report.causes == {ReportedCause.ENDED}
 
 
-def test_events_tell_of_the_pods_of_a_job_by_their_names():
-    def event(name: str, reason: str, second: int, uid: str = "") -> Event:
-        at = f"2026-11-02T10:00:{second:02}Z"
-        involved = {"kind": "Pod", "name": name, "uid": uid}
-        times = {"firstTimestamp": at, "lastTimestamp": "2026-11-02T10:30:00Z"}
-        return Event.model_validate({"metadata": {}, "involvedObject": involved, "reason": reason, **times})
+def event(name: str, reason: str, second: int, uid: str = "", message: str = "") -> Event:
+    at = f"2026-11-02T10:00:{second:02}Z"
+    involved = {"kind": "Pod", "name": name, "uid": uid}
+    words = {"reason": reason, "message": message, "firstTimestamp": at, "lastTimestamp": "2026-11-02T10:30:00Z"}
+    return Event.model_validate({"metadata": {}, "involvedObject": involved, **words})
 
+
+def test_events_tell_of_the_pods_of_a_job_by_their_names():
     killed = [
         event(f"{TASK_NAME}-1-abcde", "Killing", 9),
         event(f"{TASK_NAME}-1-fghij", "Killing", 5),
@@ -221,6 +223,62 @@ def test_events_tell_of_the_pods_of_a_job_by_their_names():
 
     assert ends == RankEnds(is_told=True, killed_at={1: datetime(2026, 11, 2, 10, 0, 5, tzinfo=UTC)})
     assert read_ends(job(), 3, [event(TASK_NAME, "PodFailurePolicy", 9, "other")], []) == RankEnds()
+
+
+def test_a_kubelet_that_ends_the_container_of_the_program_found_it_running():
+    killed = [
+        event(f"{TASK_NAME}-0-abcde", "Killing", 5, message="Stopping container main"),
+        event(f"{TASK_NAME}-1-abcde", "Killing", 5, message="Stopping container metrics"),
+    ]
+
+    assert read_ends(job(), 3, [], killed).running == {0}
+    odd = Job.model_validate({"metadata": {"name": TASK_NAME}, "spec": {"template": {"spec": {"containers": []}}}})
+    assert read_ends(odd, 3, [], killed).running == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("running", "cause"), [({1}, ReportedCause.INTERRUPTED), ({2}, ReportedCause.ENDED), ((), ReportedCause.ENDED)]
+)
+def test_the_pod_that_a_job_names_was_taken_away_if_its_program_ran_when_it_was_ended(running, cause):
+    ends = RankEnds(is_told=True, killed_at=dict.fromkeys(range(3), NOW), running=frozenset(running))
+    failed = job(by_policy(1, 1))
+
+    assert cause in see(failed, pod(0), pod(2), ends=ends).report.causes
+
+
+def test_ranks_that_ran_and_are_gone_started_with_the_one_that_tells_it():
+    failed = {"terminated": {"exitCode": 1, "startedAt": "2026-11-02T09:00:30Z", "finishedAt": "2026-11-02T10:00:30Z"}}
+    first = pod(0, "Failed", failed)
+    ends = RankEnds(is_told=True, killed_at={1: NOW, 2: NOW}, running=frozenset({1, 2}))
+
+    assert not see(job(by_policy(0, 1)), first, ends=ends).waited_in_vain
+    part = replace(ends, running=frozenset({1}))
+    assert see(job(by_policy(0, 1)), first, ends=part).waited_in_vain
+
+
+def test_pods_that_kubelets_ended_and_that_are_there_no_more_were_replaced():
+    killed = [
+        event(f"{TASK_NAME}-0-abcde", "Killing", 9),
+        event(f"{TASK_NAME}-1-older", "Killing", 9),
+        event(f"{TASK_NAME}-1-first", "Killing", 5),
+    ]
+    replaced = read_replaced(job(), 3, ALL, killed)
+
+    assert replaced == {1: datetime(2026, 11, 2, 10, 0, 5, tzinfo=UTC)}
+    seen = see(job(), *ALL, ends=RankEnds(replaced_at=replaced))
+    assert (seen.warned_at, seen.phase) == (replaced[1], TaskPhase.RUNNING)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "is_late"), [((), False), ((0,), False), ((0, 5), False), ((0, 1, 6), True), ((9, 1), True)]
+)
+def test_a_pod_that_was_made_after_the_others_is_late(seconds, is_late):
+    times = [f"2026-11-02T09:00:{each:02}Z" for each in seconds]
+    pods = [Pod.model_validate({"metadata": {"creationTimestamp": each}}) for each in times]
+
+    assert has_late_pod([*pods, pod(0)]) is is_late
+    seen = see(job(), *(pods or ALL))
+    assert (seen.newest_pod_at is None) is not bool(pods)
 
 
 @pytest.mark.parametrize(

@@ -154,6 +154,15 @@ def test_a_rank_that_waited_for_others_that_had_not_started_is_no_failure_of_the
     assert not together(job, rank(0), rank(1), rank(2)).waited_in_vain
 
 
+@pytest.mark.parametrize(("started_at", "kind"), [(NOW, StopKind.USER_ERROR), (None, StopKind.NOT_STARTED)])
+def test_ranks_that_had_all_started_have_waited_for_nobody_whatever_is_left_of_the_others(started_at, kind):
+    """A Job that fails deletes the pods that live, and with them when they started."""
+    failed = replace(ended(0, 1, NOW + MET_WITHIN), waited_in_vain=True)
+    attempt = on_cluster(node="node-0", started_at=started_at).current_attempt
+
+    assert classify_stop(failed, "main", attempt, SOON, target=Target.ACK).kind is kind
+
+
 def test_a_rank_that_never_started_has_waited_for_nobody():
     found = together(gang(), ended(0, None, started_at=None), rank(1), rank(2))
 

@@ -159,3 +159,34 @@ def test_a_task_whose_pod_is_gone_and_refused_anew_is_stopped_and_launched_again
     assert again.is_ignored
     assert stopped.current_attempt.stop.kind is StopKind.INTERRUPTION
     assert stopped.state is JobState.WAITING
+
+
+@pytest.mark.parametrize("phase", [TaskPhase.PENDING, TaskPhase.STARTING, TaskPhase.RUNNING])
+@pytest.mark.parametrize(
+    ("made_after", "is_lost"), [(-HOUR, False), (timedelta(0), False), (HOUR, True), (None, False)]
+)
+def test_several_pods_are_stopped_when_one_was_made_after_all_had_started(phase, made_after, is_lost):
+    """Before 1.26 the Job controller replaces a pod that is taken away, for which the others do not wait."""
+    attempt = make_running_attempt(instance_id=None, node="node-1", task_version=40)
+    job = replace(on_ack("ru", nodes=3), attempt=attempt, state_since=NOW)
+    made_at = None if made_after is None else attempt.started_at + made_after
+    words = {"waiting_for": "rank 1: no node", "is_suspended": False, "newest_pod_at": made_at}
+    stopping = look(job, phase, NOW + 2 * HOUR, version=3 if is_lost else 41, **words).job
+    silent = look(job, phase, NOW + 2 * HOUR, version=41, **{**words, "waiting_for": ""}).job
+
+    assert (stopping.state is JobState.STOPPING) is is_lost
+    if is_lost:
+        reason = "a pod of it was taken away, and the cluster made another one"
+        assert (stopping.reason, silent.reason) == (f"{reason}: rank 1: no node", reason)
+        assert stopping.current_attempt.intent.kind is IntentKind.INTERRUPTION
+        assert stopping.current_attempt.task_version == 40
+        assert look(stopping, phase, NOW + 2 * HOUR, version=3, **words).is_ignored
+
+
+def test_a_pod_that_is_made_before_all_have_started_is_one_that_came_late():
+    attempt = replace(make_running_attempt(instance_id=None, node="node-1", task_version=40), started_at=None)
+    job = replace(on_ack("ru", nodes=3), attempt=attempt, state=JobState.LAUNCHING, state_since=NOW)
+
+    late = look(job, TaskPhase.STARTING, NOW + HOUR, version=41, is_suspended=False, newest_pod_at=NOW + HOUR).job
+
+    assert late.state is JobState.LAUNCHING

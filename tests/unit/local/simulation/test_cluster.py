@@ -19,7 +19,8 @@ from relaunch_local.simulation.aws.runtime import Runtime
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.aws.trainings import Trainings
 from relaunch_local.simulation.chance import Chance
-from relaunch_local.simulation.cluster import ClusterWorld, SignIn
+from relaunch_local.simulation.cluster import ClusterWorld
+from relaunch_local.simulation.cluster_sign_in import SignIn
 from relaunch_local.simulation.scenario import ClusterScenario
 
 DEFINITION = make_definition(name="atari", target=Target.ACK, kubernetes=KubernetesWorkload("image:1"))

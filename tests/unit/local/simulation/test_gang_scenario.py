@@ -53,3 +53,34 @@ def test_some_seeds_have_gangs_and_all_others_are_as_they_were() -> None:
     assert drawn(7, has_gangs=True).has_gangs
     gang = next(each for each in drawn(190).definitions if each.nodes > 1)
     assert gang.name in {each.definition for each in drawn(190).events}
+
+
+def cluster_nodes(seed: int, *, has_gangs: bool = False) -> int:
+    cluster = drawn(seed, has_gangs=has_gangs).cluster
+    return 0 if cluster is None else cluster.definition.nodes
+
+
+def test_some_seeds_have_gangs_in_a_cluster_and_all_others_are_as_they_were() -> None:
+    assert [seed for seed in range(300, 420) if cluster_nodes(seed) > 1] == [341, 362, 383, 404]
+    # Of those that have gangs anyway every second company is given a cluster.
+    assert cluster_nodes(6, has_gangs=True) > 1
+    assert cluster_nodes(7, has_gangs=True) == 0
+
+
+def test_gangs_in_clusters_are_of_every_kind() -> None:
+    found = [cluster for seed in range(341, 341 + 21 * 60, 21) if (cluster := drawn(seed).cluster) is not None]
+    definitions = [each.definition for each in found]
+
+    assert {str(each.target) for each in definitions} == {"ack", "acs", "kubernetes"}
+    assert {each.nodes for each in definitions} == {2, 3, 4}
+    assert {each.minor for each in found} == {20, 24, 25, 26, 31, 36}
+    queues = {each.kubernetes.queue for each in definitions if each.kubernetes is not None}
+    assert queues == {"", "team-a"}
+    alone = [
+        each for each in definitions if each.kubernetes and not each.kubernetes.queue and str(each.target) != "ack"
+    ]
+    assert {each.max_running_jobs for each in alone} == {1}
+    # There is room for one whole gang of each purchase option.
+    assert all(2 * each.nodes >= each.definition.nodes * (2 if each.labels else 1) for each in found)
+    recipes = [drawn(seed).recipes["atari"] for seed in range(341, 341 + 21 * 10, 21)]
+    assert {each.gang.nccl_share for each in recipes} == {0.0, 1.0}

@@ -79,13 +79,26 @@ def observe_ranks(job: Job | None, pods: Sequence[Pod], signs: GangSigns, now: d
         for rank in own
         if job is not None or own[rank]
     }
+    known = dict(_with_starts(known, signs.ends))
     template = job.spec.template.spec if job is not None else pods[0].spec
     seen = see_as_one(known, nodes, template.containers[0].name if template.containers else None, now)
     warned_at, warning = _warned(job, counting, known, signs, now)
     seen = _with_lost(seen, job, counting, signs.ends)
     name = job.metadata.name if job is not None else pods[0].metadata.labels.get(TASK, "")
-    seen = replace(seen, task_id=name, rank_count=1, live_ranks=(), warned_at=warned_at, warning=warning)
+    made = [at for each in pods if (at := each.metadata.creation_timestamp) is not None]
+    seen = replace(seen, task_id=name, rank_count=1, live_ranks=(), newest_pod_at=max(made, default=None))
+    seen = replace(seen, warned_at=warned_at, warning=warning)
     return seen if seen.phase.is_ending or seen.phase is TaskPhase.RUNNING else _waiting(seen, known)
+
+
+def _with_starts(known: Mapping[int, TaskObservation], ends: RankEnds) -> Mapping[int, TaskObservation]:
+    """Return the ranks, of which those whose pods are gone, and ran, started as the last that tells it.
+
+    They have not waited for others, and no other has waited for them.
+    """
+    latest = max((each.started_at for each in known.values() if each.started_at is not None), default=None)
+    untold = {rank: each for rank, each in known.items() if each.started_at is None and rank in ends.running}
+    return {**known, **{rank: replace(each, started_at=latest) for rank, each in untold.items()}}
 
 
 def _counts(pod: Pod) -> tuple[bool, bool, str, str]:
@@ -153,7 +166,12 @@ def _report_of_rank(
     report = report_of_task(job, pod, has_finished=has_finished)
     if job is None or ReportedCause.STOP_CALLED in report.causes or has_finished:
         return report
-    began_at = deleted_at(pod) if pod is not None else ends.killed_at.get(rank)
+    if pod is None and rank in ends.running and _is_named(job, rank):
+        # Its program ended for the deletion of its pod, with the code for which the Job failed.
+        return StopReport(report.text, frozenset({ReportedCause.INTERRUPTED}))
+    # That of a pod which was replaced before.
+    killed_at = ends.killed_at.get(rank)
+    began_at = min(filter(None, (deleted_at(pod) if pod is not None else None, killed_at)), default=None)
     if began_at is not None and first_error is not None and began_at < first_error:
         return StopReport(POD_DELETED, frozenset({ReportedCause.INTERRUPTED}))
     failed = find_condition(job.status.conditions, "Failed", "FailureTarget")
@@ -188,7 +206,7 @@ def _warned(
 ) -> tuple[datetime | None, str]:
     """Return when it was known first that a pod is taken away, and how; one that does not end tells that too."""
     at = min((each.warned_at for each in known.values() if each.warned_at is not None), default=None)
-    at = min(filter(None, (at, signs.warned_at)), default=None)
+    at = min(filter(None, (at, signs.warned_at, *signs.ends.replaced_at.values())), default=None)
     if at is not None or job is None or STOP_REASON in job.metadata.annotations:
         return at, ""
     for rank, pod in counting.items():

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from relaunch.adapters.kubernetes.api.errors import AlreadyExistsError, NotFoundError
 from relaunch.adapters.kubernetes.api.models import Event, Job, Node, Pod
-from relaunch.adapters.kubernetes.gang_ends import RankEnds, read_ends, reason_of_end
+from relaunch.adapters.kubernetes.gang_ends import RankEnds, has_late_pod, read_ends, read_replaced, reason_of_end
 from relaunch.adapters.kubernetes.gang_launch import GangCluster, check_cluster, finish_launch
 from relaunch.adapters.kubernetes.gang_observation import GangSigns, lacks_ranks, nodes_of, observe_ranks
 from relaunch.adapters.kubernetes.labels import (
@@ -245,6 +245,7 @@ class KubernetesTarget:
         refused = self._find_refusals(without_pod)
         finished = self._find_finished([job for job in without_pod if job.metadata.name not in pods_of])
         ends = self._find_ends([job for job in without_pod if nodes_of(job, ()) > 1])
+        ends = {**ends, **self._find_replaced([job for job in known.values() if job not in without_pod], pods_of)}
         queues = self._find_queue_words(without_pod)
         observed: list[TaskObservation] = []
         for name in dict.fromkeys((*known, *pods_of)):
@@ -297,6 +298,22 @@ class KubernetesTarget:
             return {}
         names = ((job, job.metadata.name) for job in asked)
         return {name: read_ends(job, nodes_of(job, ()), ended[reasons[name]], killed) for job, name in names}
+
+    def _find_replaced(self, jobs: Iterable[Job], pods_of: Mapping[str, Sequence[Pod]]) -> Mapping[str, RankEnds]:
+        """Return what events say about pods that were taken away and replaced, for Jobs of several nodes that go on.
+
+        Servers before 1.26 do that at once. Events that cannot be read are not waited for.
+        """
+        gangs = ((job, job.metadata.name) for job in jobs if nodes_of(job, ()) > 1 and not is_ending(job))
+        late = [(job, name) for job, name in gangs if has_late_pod(pods_of.get(name, ()))]
+        if not late:
+            return {}
+        try:
+            killed = self._cluster.list_events(reason=KILLING)
+        except PortError:
+            return {}
+        found = ((name, read_replaced(job, nodes_of(job, ()), pods_of[name], killed)) for job, name in late)
+        return {name: RankEnds(replaced_at=replaced) for name, replaced in found}
 
     def _find_refusals(self, jobs: Iterable[Job]) -> Mapping[str, StopReport]:
         """Return the latest words of the events that say why Jobs have no pod, by the names of the Jobs.

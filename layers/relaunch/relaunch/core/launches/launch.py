@@ -292,9 +292,8 @@ class TaskObservation:
     of the target holds it back, before or after its start.
 
     Of a job of several nodes `rank_count` tasks are seen as one (core.lifecycle.gangs), of which `live_ranks` have not
-    stopped. `held_nodes` are those that some of its pods have while others find none. `waited_in_vain`: the one that
-    decides ended before all others had started. `is_unheard`: the agent of the task's node is away, so that its end
-    would not be known.
+    stopped. `held_nodes`: some of its pods have them, others find none. `newest_pod_at`: when the newest was made.
+    `waited_in_vain`: the one that decides ended before all others had started. `is_unheard`: its node's agent is away.
     """
 
     task_id: str
@@ -320,6 +319,7 @@ class TaskObservation:
     cluster: str = ""
     is_suspended: bool = False
     held_nodes: tuple[str, ...] = ()
+    newest_pod_at: datetime | None = None
     rank_count: int = 1
     live_ranks: tuple[int, ...] = ()
     waited_in_vain: bool = False

@@ -94,9 +94,9 @@ def _live(job: Job, seen: TaskObservation, now: datetime, limits: StackLimits) -
         # Cancelled before the task was known.
         return stop_with_intent(job, intent, now, event="cancelling")
     if has_lost_place(job, seen):
-        what = "a queue took its place" if seen.is_suspended else "its pod is gone, and another one is refused"
-        lost = StopIntent(IntentKind.INTERRUPTION, now, f"{what}: {seen.waiting_for}")
-        return stop_with_intent(job, lost, now, event="suspended" if seen.is_suspended else "pod refused")
+        event, what = _lost_place(seen)
+        lost = StopIntent(IntentKind.INTERRUPTION, now, f"{what}: {seen.waiting_for}" if seen.waiting_for else what)
+        return stop_with_intent(job, lost, now, event=event)
     if seen.phase.is_ending or job.state is JobState.STOPPING:
         return _stopping(job, seen, now)
     if seen.phase is TaskPhase.RUNNING or job.state is JobState.RUNNING:
@@ -126,13 +126,31 @@ def has_lost_place(job: Job, seen: TaskObservation) -> bool:
     """Return whether a task that had a place waits for one again, and would go on with what it started with.
 
     A queue took it; or, on a server before 1.26, its pod went with its node or by force, and what the Job controller
-    makes instead is refused. The task is stopped, so that the next one resumes from the newest checkpoint.
+    makes instead is refused, or waits for the others of a job of several nodes, which had met without it. The
+    task is stopped, so that the next one resumes from the newest checkpoint.
     """
-    return _begins_again(seen) and _had_place(job) and job.current_attempt.intent is None
+    return _begins_again(job, seen) and _had_place(job) and job.current_attempt.intent is None
 
 
-def _begins_again(seen: TaskObservation) -> bool:
-    return seen.is_suspended or (seen.phase is TaskPhase.PENDING and bool(seen.report.causes & _NOT_STARTED))
+def _begins_again(job: Job, seen: TaskObservation) -> bool:
+    is_refused = seen.phase is TaskPhase.PENDING and bool(seen.report.causes & _NOT_STARTED)
+    return seen.is_suspended or is_refused or _has_other_pod(job, seen)
+
+
+def _has_other_pod(job: Job, seen: TaskObservation) -> bool:
+    """Return whether a pod of a job of several nodes was made after all of them had started: it replaces another."""
+    started_at = job.current_attempt.started_at
+    made_at = seen.newest_pod_at
+    return started_at is not None and made_at is not None and made_at > started_at
+
+
+def _lost_place(seen: TaskObservation) -> tuple[str, str]:
+    """Return how a task lost its place, for the timeline, and in a sentence."""
+    if seen.is_suspended:
+        return "suspended", "a queue took its place"
+    if seen.newest_pod_at is not None and not seen.report.causes & _NOT_STARTED:
+        return "pod replaced", "a pod of it was taken away, and the cluster made another one"
+    return "pod refused", "its pod is gone, and another one is refused"
 
 
 def _had_place(job: Job) -> bool:
@@ -152,7 +170,7 @@ def observed(job: Job, event: TaskSeen, now: datetime) -> Job:
         job.current_attempt,
         task_status=seen.status,
         # Whoever loses its place begins its phases again.
-        task_version=max(job.current_attempt.task_version, seen.version) if _begins_again(seen) else seen.version,
+        task_version=max(job.current_attempt.task_version, seen.version) if _begins_again(job, seen) else seen.version,
         started_at=job.current_attempt.started_at or seen.started_at,
         pulled=job.current_attempt.pulled or seen.pulled,
         program_ended_at=job.current_attempt.program_ended_at or seen.containers_ended_at,

@@ -272,7 +272,7 @@ def classify_stop(  # noqa: PLR0913 - the last one is named at every call
         machine_exit_codes,
         target,
         next((each.text for each in reports if ReportedCause.STOP_CALLED in each.causes), ""),
-        is_part or observation.waited_in_vain,
+        is_part or (observation.waited_in_vain and attempt.started_at is None),
     )
     kind = _kind(facts, intent)
     if kind is StopKind.USER_ERROR and ReportedCause.DEPENDENCY_FAILED in causes:

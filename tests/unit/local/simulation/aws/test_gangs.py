@@ -1,7 +1,7 @@
 import pytest
 
 from fakes.gangs import FOLDER, JOB, WORK, GangWorld
-from relaunch_local.simulation.aws.gangs import ALIKE, KNOWN, MET, ONCE, REACHED
+from relaunch_local.simulation.aws.gang_rules import ALIKE, KNOWN, MET, ONCE, REACHED
 from relaunch_local.simulation.aws.rank_environment import RANK_VARIABLES
 
 
