@@ -377,9 +377,8 @@ class SimulatedAccount(CheckedWrites):
         host = self.simulator.instances.by_id[spec.instance_id]
         self.clock.call_later(0.0, lambda: self.invariants.container_killed(spec, after) if host.is_alive else None)
 
-    def _instance_of(self, container_instance: str) -> str:
-        hosts = self.simulator.instances.by_id.values()
-        return next((host.instance_id for host in hosts if host.arn == container_instance), "")
+    def _instance_of(self, arn: str) -> str:
+        return next((host.instance_id for host in self.simulator.instances.by_id.values() if host.arn == arn), "")
 
     def _stop_asked(self, task_arn: str) -> None:
         self.facts.stop_asked(task_arn)
