@@ -107,7 +107,7 @@ def test_few_seeds_enter_most_areas(report: Report) -> None:
 
 def test_few_seeds_make_most_transitions_and_only_declared_ones(report: Report) -> None:
     assert set(report.decided_by) <= DECLARED
-    assert len(rows_unreached(report.decided_by)) <= 5
+    assert len(rows_unreached(report.decided_by)) <= 6
     assert len(transitions_unreached(report.decided_by)) < len(DECLARED) / 2
 
 
