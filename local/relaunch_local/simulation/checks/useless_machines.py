@@ -271,7 +271,7 @@ class UselessMachines:
 
     def _is_of_a_part(self, host: Instance) -> bool:
         """Return whether EC2 launched fewer machines than one request was for: all are ended, none is used."""
-        first = self._machines.get(host.tags[MACHINE_TAG]) if GROUP_TAG in host.tags else None
+        first = self._machines.get(host.tags[GROUP_TAG]) if GROUP_TAG in host.tags else None
         group = [each for each in self._hosts.values() if _group_of(each) == _group_of(host)]
         return first is not None and len(group) < first.request.size
 
