@@ -81,7 +81,7 @@ class WaitReasons:
         machine_id = before.machine_id if before is not None and not job.machine_id else None
         codes = {code for _, code in self._machines.refused.get(machine_id or "", ())}
         is_lack = bool(codes) and codes <= _LACKS and not self._is_launched(machine_id or "")
-        # Whoever has no answer asks again for minutes, and takes the machine for one of no use then.
+        # Whoever has no answer asks again for minutes, and takes the machine for a useless one then.
         since = self._clock.now() - _LONGEST_UNKNOWN
         is_lack = is_lack and not any(at >= since for at in self._failed_at["ec2:create_fleet"])
         message = f"{job.job_id} after {', '.join(sorted(codes))}: {job.reason}"
