@@ -122,4 +122,11 @@ PROGRESS_BUGS = (
         30,
         world=_everywhere,
     ),
+    PlantedBug(
+        "progress-never-noted",
+        "nobody looks at how far the trainings are that run",
+        changed(note_progress, _is_due=lambda _job, _minute: False),
+        "how far a training is, is known in time",
+        within=30,
+    ),
 )

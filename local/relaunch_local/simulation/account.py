@@ -189,7 +189,7 @@ class SimulatedAccount(CheckedWrites):
         self.job_events = JobEventChecks(self.clock, self.chance, check, self._hosts, targets)
         self.early_stops = EarlyStops(*checked, limits.machines)
         self.metrics = MetricChecks(self.runtime, check, self.endings)
-        self.stalls = StallChecks(self.clock, self.objects, check, lambda: self.trainings)
+        self.stalls = StallChecks(self.clock, self.objects, check, lambda: self.trainings, self.chance)
         self.costs = Costs(
             self.clock,
             check,

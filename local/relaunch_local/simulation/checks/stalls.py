@@ -7,16 +7,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.aws.trainings import Trainings
+from relaunch_local.simulation.chance import Chance
 
 # What docs/checkpoints.md promises.
 _LEAST = timedelta(minutes=30)
 # Between the listing and the save a function may be paused, and its clock is another one.
 _LATE = timedelta(minutes=3)
+# Each is looked at every ten minutes, by a run of the schedule that may be missed.
+_KNOWN_WITHIN = timedelta(minutes=25)
 
 
 @dataclass(slots=True)
@@ -27,10 +31,14 @@ class StallChecks:
     _objects: ObjectStore
     _check: Callable[[str, bool, str], None]
     _trainings: Callable[[], Trainings]
+    _chance: Chance
     _said: dict[str, int] = field(default_factory=dict)
+    _calm_since: datetime | None = None
+    """Since when nothing is injected any more, as far as a save shows."""
 
     def job_saved(self, before: Job | None, job: Job) -> None:
         """Check what a save notes about the training of a job."""
+        self._check_known(job)
         noted = job.noted
         if noted is None or (before is not None and before.noted == noted):
             return
@@ -53,6 +61,23 @@ class StallChecks:
         is_first = noted.step > self._said.get(job.job_id, -1)
         self._check("a stall is said once", is_first, f"{job.job_id}: step {noted.step}")
         self._said[job.job_id] = noted.step
+
+    def _check_known(self, job: Job) -> None:
+        """Check that it is known how far a training is, once nothing keeps anybody from looking."""
+        now = self._clock.now()
+        if not self._chance.is_calm:
+            return
+        self._calm_since = self._calm_since or now
+        attempt = job.attempt
+        is_watched = job.state is JobState.RUNNING and job.definition.target is Target.ECS
+        if attempt is None or not is_watched or now - self._calm_since < _KNOWN_WITHIN:
+            return
+        saved = self._objects.steps_of(job.definition.checkpoint_uri or "", job.job_id)
+        since = now - _KNOWN_WITHIN
+        steps = [step for number, step, at in saved if number == attempt.number and at <= since]
+        known = job.noted.step if job.noted is not None and job.noted.attempt == attempt.number else -1
+        message = f"{job.job_id}/{attempt.number}: {known}, and {max(steps, default=-1)} is saved"
+        self._check("how far a training is, is known in time", known >= max(steps, default=-1), message)
 
     def _trains(self, job: Job, now: datetime) -> bool:
         """Return whether the training of a job works towards its next checkpoint, which is not due yet."""

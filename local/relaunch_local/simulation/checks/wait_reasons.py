@@ -20,6 +20,7 @@ from relaunch_local.simulation.checks.machines import MachineInvariants
 
 _LONGEST_FUNCTION = timedelta(seconds=67)
 _STACK = ""
+_LONGEST_UNKNOWN = timedelta(minutes=20)
 # Codes of EC2 about one pool alone.
 _LACKS = frozenset({"InsufficientInstanceCapacity", "UnfulfillableCapacity"})
 
@@ -80,6 +81,9 @@ class WaitReasons:
         machine_id = before.machine_id if before is not None and not job.machine_id else None
         codes = {code for _, code in self._machines.refused.get(machine_id or "", ())}
         is_lack = bool(codes) and codes <= _LACKS and not self._is_launched(machine_id or "")
+        # Whoever has no answer asks again for minutes, and takes the machine for a useless one then.
+        since = self._clock.now() - _LONGEST_UNKNOWN
+        is_lack = is_lack and not any(at >= since for at in self._failed_at["ec2:create_fleet"])
         message = f"{job.job_id} after {', '.join(sorted(codes))}: {job.reason}"
         self._check("a job waits for somebody to grant something only after a refusal", not is_lack, message)
 

@@ -66,6 +66,8 @@ def ask_for_families(check: Check, dice: random.Random, now: datetime) -> None:
     place = dice.randrange(1, len(meant))
     mistyped = meant[:place] + meant[place + 1 :]
     _ask(check, dice, now, mistyped, None, (mistyped, meant))
+    shortened = meant.partition("-")[0]
+    _ask(check, dice, now, shortened, None, (shortened, meant))
     _ask(check, dice, now, _ANOTHER, (f"{meant}*",), (_ANOTHER, f"{meant}*", "TaskDefinitionFamilies"))
 
 

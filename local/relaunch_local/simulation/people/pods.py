@@ -35,13 +35,18 @@ def ask_for_shares(check: Check, dice: random.Random, now: datetime) -> None:
     try:
         text = json.dumps({"jobs": {"asked": written}})
         (definition,) = parse_definitions(text, "relaunch.yaml", load_catalogue())
-        said = plan_on_kubernetes(definition, now, None).notices
+        plan = plan_on_kubernetes(definition, now, None)
+        said = plan.notices
+        whole = [each.gpu_count for each in plan.revision.containers] if plan.revision is not None else []
     except Exception as error:  # noqa: BLE001 - whatever it is, nobody learns anything
         said = (repr(error), f"rounded up to {percent} %")
+        whole = []
     rounded = [each for each in said if "rounded up" in each]
     is_whole = percent * card_gib == 100 * asked_gib
     is_told = (not rounded) if is_whole else (len(rounded) == 1 == len(said_of(rounded, percent)))
     is_told = is_told and not any("Error" in each for each in said)
+    # A share is no whole GPU.
+    check("a plan for a cluster asks for the GPUs of its job", whole == [0], f"a share: {whole}")
     check("a share that ACS rounds up is said to", is_told, f"{asked_gib} of {card_gib} GiB: {said}")
 
 

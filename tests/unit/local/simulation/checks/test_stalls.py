@@ -92,5 +92,5 @@ def make_checks():
         key = f"resnet/resnet-1f2e3d4c/attempt-1/step-{step:07d}/manifest.json"
         objects.write("acme-checkpoints", key, b"{}", now - hours * HOUR)
     trainings = Trainings(clock, Chance(1, clock.now), objects, {})
-    checks = StallChecks(clock, objects, check, lambda: trainings)
+    checks = StallChecks(clock, objects, check, lambda: trainings, Chance(0, clock.now))
     return found, checks, now
