@@ -7,6 +7,8 @@ from fakes.kubernetes_clusters import NAMESPACE
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import IntentKind, StopKind
 from relaunch.core.jobs.state import JobState
+from relaunch_local.kubernetes.errors import ApiError
+from relaunch_local.kubernetes.server import Fault
 
 OLD = (24, 25)
 MINUTES = 300.0
@@ -154,3 +156,24 @@ def test_events_of_pods_that_were_replaced_may_be_unreadable():
         story.look()
 
         assert story.job(job_id).state is JobState.RUNNING
+
+
+def test_ranks_that_gave_up_before_the_first_had_its_name_are_no_failure():
+    with cluster_gang() as story:
+        # The version, the trial of the Service, the Job; then the Service is not made for longer than torchrun waits.
+        story.server.faults.extend([None, None, None, Fault(ApiError(500, "InternalError", "etcd is away"))])
+        job_id = story.submit_and_deliver()
+        assert story.objects("services") == []
+        story.clock.advance(2 * MINUTES)
+        (job,) = story.objects("jobs")
+        pods = story.cluster.state.all("pods", NAMESPACE)
+        with story.cluster.clock.lock:
+            for each in pods:
+                story.processes.of_task[each["metadata"]["uid"]].exit(1)
+
+        story.settle()
+        assert story.arn(job_id) == job
+        story.look()
+
+        assert kinds(story, job_id) == [StopKind.NOT_STARTED]
+        assert story.job(job_id).totals.failures == 0

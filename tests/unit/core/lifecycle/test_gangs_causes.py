@@ -163,6 +163,30 @@ def test_ranks_that_had_all_started_have_waited_for_nobody_whatever_is_left_of_t
     assert classify_stop(failed, "main", attempt, SOON, target=Target.ACK).kind is kind
 
 
+@pytest.mark.parametrize(
+    ("placed", "ran", "kind"),
+    [
+        (timedelta(minutes=11), timedelta(minutes=10), StopKind.NOT_STARTED),
+        (timedelta(minutes=9), timedelta(minutes=10), StopKind.USER_ERROR),
+        (timedelta(minutes=11), MET_WITHIN - timedelta(seconds=1), StopKind.USER_ERROR),
+        (None, timedelta(minutes=10), StopKind.USER_ERROR),
+    ],
+    ids=["before", "after", "failed at once", "not known"],
+)
+def test_pods_that_end_before_their_launch_does_have_not_found_each_other(placed, ran, kind):
+    """Their Service is made last, and the API may refuse it for longer than they wait."""
+    job = on_cluster(node="node-0")
+    placement = job.current_attempt.placement
+    placement = replace(placement, placed_at=None if placed is None else NOW + placed)
+    several = replace(job, attempt=replace(job.current_attempt, placement=placement))
+    failed = ended(0, 1, NOW + ran)
+
+    assert judge(several, failed, NOW + timedelta(minutes=12)).kind is kind
+    assert judge(several, replace(failed, started_at=None), SOON).kind is StopKind.USER_ERROR
+    alone = replace(several, definition=replace(several.definition, nodes=1))
+    assert judge(alone, failed, NOW + timedelta(minutes=12)).kind is StopKind.USER_ERROR
+
+
 def test_a_rank_that_never_started_has_waited_for_nobody():
     found = together(gang(), ended(0, None, started_at=None), rank(1), rank(2))
 

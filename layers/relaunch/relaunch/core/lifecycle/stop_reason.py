@@ -250,7 +250,7 @@ def classify_stop(  # noqa: PLR0913 - the last one is named at every call
         essential: The containers for whose end the target stops the task, if that is known.
         machine_exit_codes: The exit codes with which the program says that its machine is at fault.
         target: Where the task ran.
-        is_part: Not all nodes of the job had a task: whatever the code that it exited with, it waited for the others.
+        is_part: The nodes of the job could not all meet: whatever the code it exited with, it waited for the others.
     """
     exit_code = exit_code_of(observation, container)
     at = observation.stopped_at or now

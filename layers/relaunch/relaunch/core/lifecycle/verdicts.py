@@ -25,6 +25,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import HostObservation, TaskObservation
 from relaunch.core.lifecycle.decision import Decision, move, set_next_check
+from relaunch.core.lifecycle.gangs import MET_WITHIN, is_gang
 from relaunch.core.lifecycle.restart_policy import is_interruption
 from relaunch.core.lifecycle.stop_reason import (
     EXIT_SIGKILL,
@@ -76,10 +77,22 @@ def _judge(job: Job, attempt: Attempt, seen: TaskObservation, now: datetime) -> 
         essential=job.revision.essential_names,
         machine_exit_codes=frozenset(job.definition.retry.machine_exit_codes),
         target=job.definition.target,
-        # The pods of a job are one task.
-        is_part=not job.definition.target.capabilities.runs_pods
-        and len(attempt.placement.ranks) < job.definition.nodes,
+        is_part=_was_part(job, attempt, seen, now),
     )
+
+
+def _was_part(job: Job, attempt: Attempt, seen: TaskObservation, now: datetime) -> bool:
+    """Return whether the nodes of a job could not all meet: some had no task, or the launch did not come to its end.
+
+    The pods of a job are one task, and find the first by a name that the last step of their launch gives them.
+    """
+    if not job.definition.target.capabilities.runs_pods:
+        return len(attempt.placement.ranks) < job.definition.nodes
+    placed_at = attempt.placement.placed_at
+    if not is_gang(job) or placed_at is None or seen.started_at is None:
+        return False
+    at = ended_at(seen, now)
+    return at < placed_at and at - seen.started_at >= MET_WITHIN
 
 
 def _differ(one: StopKind, other: StopKind) -> bool:
