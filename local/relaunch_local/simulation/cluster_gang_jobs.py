@@ -6,12 +6,13 @@ from relaunch.core.definitions.targets import Target
 from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.checks.cluster_gangs import ClusterGangChecks
 from relaunch_local.simulation.cluster import NAMESPACE
-from relaunch_local.simulation.cluster_gangs import GangTask, is_untold
+from relaunch_local.simulation.cluster_gangs import HAS_CONDITIONS, GangTask, is_untold
 from relaunch_local.simulation.cluster_queue import ClusterQueue
 from relaunch_local.simulation.faults.cluster_gangs import ClusterGangFaults
 
 # An hour, less the time that a look may take.
 _EVENTS_KEPT = timedelta(minutes=50)
+_SECOND = timedelta(seconds=1)
 
 
 class ClusterGangJobs:
@@ -64,4 +65,12 @@ class ClusterGangJobs:
         is_late = recorded_at - since > _EVENTS_KEPT
         is_virtual = invariants.jobs[task.job_id].definition.target is Target.ACS
         is_silent = is_virtual and (cleaned_at is not None or is_untold(task, self._minor))
-        return not (is_forgotten or is_late or is_silent)
+        return not (is_forgotten or is_late or is_silent or self._is_tied(task))
+
+    def _is_tied(self, task: GangTask) -> bool:
+        """Return whether a peer failed in the second in which a pod was taken away: an old server tells no more."""
+        taken_at = task.taken_at
+        if taken_at is None or self._minor >= HAS_CONDITIONS:
+            return False
+        missed = (at for at, ending, _ in task.ends.values() if ending == "peer lost")
+        return any(timedelta(0) <= at - taken_at <= _SECOND for at in missed)

@@ -92,7 +92,7 @@ class ClusterTroubles:
             for job in state.all("jobs", NAMESPACE)
             if job["metadata"]["name"] not in with_pod
             and not has_condition(job, "Complete", "Failed", "Suspended")
-            and _created(job) < since
+            and _began(job) < since
             and not self._account.scenario.outages
         ]
         self._account.invariants.check("a Job whose pod is refused is withdrawn", not late, ", ".join(late))
@@ -128,6 +128,7 @@ class ClusterTroubles:
             return False
         pod = self._dice.choice(pods)
         world.troubles.released.add(_task_of(pod))
+        world.gangs.unclear([pod])
         self._account.clock.call_later(RELEASE_NOTICE_SECONDS, lambda: world.cluster.on_taken(pod, "released"))
         world.cluster.release_best_effort(NAMESPACE, pod["metadata"]["name"])
         return True
@@ -175,8 +176,9 @@ def _remove_node(world: ClusterWorld, node: str) -> None:
         world.add_node(node)
 
 
-def _created(job: Document) -> datetime:
-    return datetime.fromisoformat(job["metadata"]["creationTimestamp"])
+def _began(job: Document) -> datetime:
+    """Return when a Job began, or a queue let it begin."""
+    return datetime.fromisoformat(job["status"].get("startTime") or job["metadata"]["creationTimestamp"])
 
 
 def _resume(world: ClusterWorld, name: str) -> None:
