@@ -74,4 +74,5 @@ class EarlyStops:
         since = self._clock.now() - _LONGEST_FUNCTION
         others = (each for each in self._hosts.values() if each.instance_id != host.instance_id)
         known = (each for each in others if each.registered_at is not None and (each.ended_at or since) >= since)
-        return any(each.free_gpu_ids or not each.tasks for each in known)
+        # A GPU that is shared may have room for another share.
+        return any(each.free_gpu_ids or each.gpu_shares or not each.tasks for each in known)
