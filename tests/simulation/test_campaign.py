@@ -17,7 +17,7 @@ from relaunch_local.simulation.shrink import invariant_of
 from simulation.finding import CAMPAIGN
 from simulation.planting import rows_dropped
 
-_RARE_AREAS = 3
+_RARE_AREAS = 4
 _CALM_AREAS = 6
 # Seeds that end soon. What is asked of them any seed does.
 _SHORT = (24, 49)
