@@ -24,7 +24,7 @@ from relaunch.core.lifecycle.events import (
     SurvivorsLeft,
 )
 from relaunch.core.lifecycle.gangs import needs_replacements
-from relaunch.core.lifecycle.stopping import follow_stop
+from relaunch.core.lifecycle.stopping import follow_stop, task_lost
 from relaunch.core.lifecycle.survivors import USUAL_BOOT_SECONDS, choose_survivors, expected_wait, usual_boot
 from relaunch.core.machines.decision import MachineTotals
 from relaunch.core.machines.groups import (
@@ -294,6 +294,15 @@ class TestTheNextMachines:
         decision = follow_stop(job, Stop(kind, SOON), SOON)
 
         assert decision.job.next_machines == ()
+
+    def test_none_is_kept_where_nobody_saw_a_rank_end(self):
+        # It may run on while its instance shuts down.
+        job = after(stopping(), claimed())
+        seen = follow_stop(job, Stop(StopKind.INTERRUPTION, SOON), SOON)
+        unseen = task_lost(job, SOON, "the cluster does not know the task any more", SOON)
+
+        assert seen.job.next_machines == ("m-0", "m-9", "m-0-n2")
+        assert (unseen.job.state, unseen.job.next_machines) == (JobState.WAITING, ())
 
     def test_an_early_failure_is_tried_again_on_the_machines_that_it_had(self):
         job = after(stopping(warned_at=None, host_ended_at=NOW), claimed())

@@ -164,8 +164,7 @@ def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
     if verdict.delay_seconds:
         # The next machine was requested while the task saved or trained on, and costs: another job may need it.
         job = _with_kept_machines(job, stop, verdict.delay_seconds)
-    elif has_gang(job.current_attempt) and not is_interruption(stop.kind):
-        # One of those that were to be kept may be at fault.
+    elif has_gang(job.current_attempt) and not _may_keep_survivors(job, stop):
         job = replace(job, machine_id="")
     return wait_for_launch(
         job,
@@ -175,6 +174,15 @@ def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
         delay_seconds=verdict.delay_seconds,
         before=before,
     )
+
+
+def _may_keep_survivors(job: Job, stop: Stop) -> bool:
+    """Return whether the next attempt may begin at once on machines that live.
+
+    After anything but an interruption one of them may be at fault. A rank that nobody saw end may still run while its
+    instance shuts down, and would be there beside the next one; the boots of N others take longer than that.
+    """
+    return is_interruption(stop.kind) and not job.current_attempt.placement.is_lost
 
 
 def _lacked_machine(attempt: Attempt) -> bool:
