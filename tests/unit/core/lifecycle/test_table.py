@@ -205,7 +205,16 @@ WARNED_GANG = with_attempt(
     "so", placement=replace(GANG, machine_id="m-0", state=PlacementState.PLACED, task_id=task_id())
 )
 # What needs more than the situation and the event: the state it leads to from there.
+def several(situation: str) -> Job:
+    """Return a job of two nodes."""
+    placement = SITUATIONS[situation].current_attempt.placement
+    followers = (Rank("m-2", "i-2", task_id(2)),)
+    return with_attempt(situation, placement=replace(placement, instance_id=INSTANCE_ID, followers=followers))
+
+
 RARE = {
+    "launching-one-of-several-ended": (several("pl"), EVENTS["host-ended"], SOON, "STOPPING"),
+    "running-one-of-several-ended": (several("ru"), EVENTS["host-ended"], SOON, "STOPPING"),
     "launching-cannot-pull-again": (last_chance(SITUATIONS["pl"]), seen_stopped(None, **NO_IMAGE), SOON, "FAILED"),
     "launching-no-capacity-too-late": (SITUATIONS["pl"], NO_CAPACITY_TOO_LATE, PAST_DEADLINE, "TIMED_OUT"),
     "launching-no-capacity": (SITUATIONS["pl"], seen_stopped(None, **NO_CAPACITY), SOON, "WAITING"),

@@ -332,7 +332,7 @@ def _notice(event: HostWarned) -> str:
 
 
 def host_ended(job: Job, event: HostEnded, now: datetime, _limits: StackLimits) -> Decision:
-    """Store when the instance ended, and check the task soon."""
+    """Store when the instance ended, and check the task soon; of a job of several nodes stop the others."""
     # The events of its states, `shutting-down` and `terminated`, come in any order.
     attempt = job.current_attempt
     ended_at = min(attempt.host_ended_at or event.at, event.at)
