@@ -204,6 +204,8 @@ GANG = replace(SITUATIONS["fz"].current_attempt.placement, instance_id=INSTANCE_
 WARNED_GANG = with_attempt(
     "so", placement=replace(GANG, machine_id="m-0", state=PlacementState.PLACED, task_id=task_id())
 )
+
+
 # What needs more than the situation and the event: the state it leads to from there.
 def several(situation: str) -> Job:
     """Return a job of two nodes."""
