@@ -20,6 +20,9 @@ MARK = "RELAUNCH_LOCAL_CONTAINER"
 """The variable of a container's processes that says which container it is."""
 _SECONDS = 5.0
 _PAUSE_SECONDS = 0.01
+# A process that is just being started has no environment for a moment: execve closes the files of its caller before it
+# has made the new one.
+_LOOKS = 5
 
 
 def main() -> None:
@@ -42,7 +45,10 @@ def kill_container(group: int, mark: str) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)
     end = time.monotonic() + _SECONDS
-    while (found := list(_marked(mark))) and time.monotonic() < end:
+    none_seen = 0
+    while none_seen < _LOOKS and time.monotonic() < end:
+        found = list(_marked(mark))
+        none_seen = 0 if found else none_seen + 1
         for process in found:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
