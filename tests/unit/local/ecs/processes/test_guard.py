@@ -22,8 +22,10 @@ def test_a_process_that_has_no_environment_at_the_first_look_is_killed_at_a_late
             return marked(wanted) if next(looks, True) else iter(())
 
         monkeypatch.setattr(guard, "_marked", look)
-        # The group of nobody: the mark alone finds it.
-        guard.kill_container(2**22, mark)
+        try:
+            # The group of nobody: the mark alone finds it.
+            guard.kill_container(2**22, mark)
 
-        assert becomes(lambda: not is_alive(child.pid), timeout_seconds=30.0)
-        child.kill()
+            assert becomes(lambda: not is_alive(child.pid), timeout_seconds=30.0)
+        finally:
+            child.kill()
