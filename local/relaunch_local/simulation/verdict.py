@@ -104,7 +104,7 @@ class Verdict:
             recorded_at = self._invariants.recorded_at.get(arn)
             if arn not in owner or (recorded_at is None and arn in self._invariants.orphans):
                 continue
-            if recorded_at is None and self._facts.is_unplaced(arn):
+            if recorded_at is None and self._facts.is_unplaced(arn, self._facts.ran_until(arn)):
                 recorded_at = self._facts.ran_until(arn)
             until = recorded_at or self._account.clock.now()
             host = self._facts.host_of(arn)
@@ -229,7 +229,7 @@ class Verdict:
             # Nor did the job hear of one that ECS hid for longer than it documents, and that outlived it.
             is_later = stopped_at is not None and job.ended_at is not None and job.ended_at <= stopped_at
             is_unknown = is_unknown or (arn in self._invariants.hidden and is_later)
-            is_unknown = is_unknown or (job.definition.nodes > 1 and self._facts.is_unplaced(arn))
+            is_unknown = is_unknown or (job.definition.nodes > 1 and self._facts.is_unplaced(arn, stopped_at))
             known = stops.keys() | self._invariants.orphans.keys()
             is_recorded = not known.isdisjoint(peers_of(self._invariants.tasks[job.job_id], arn)) or is_unknown
             self._check("every stop is accounted for", is_recorded, f"{job.job_id}: {arn[-6:]} has no reason")

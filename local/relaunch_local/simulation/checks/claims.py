@@ -58,8 +58,8 @@ class Claims:
     store: SeesMachines = field(init=False)
     _kept: set[tuple[str, ...]] = field(default_factory=set)
     """The machines of jobs that keep some for others, which are looked at once they have kept them for long enough."""
-    _ready: dict[str, tuple[Machine, datetime]] = field(default_factory=dict)
-    """The ready machines, and since when each has had its state and its claims."""
+    _usable: dict[str, tuple[Machine, datetime]] = field(default_factory=dict)
+    """The machines that may be claimed, and since when each has had its state and its claims."""
 
     def job_saved(self, before: Job | None, job: Job) -> None:
         """Check a job that was created or saved with its machines."""
@@ -116,18 +116,18 @@ class Claims:
     def _watch_room(self, before: Machine | None, machine: Machine) -> None:
         """Note since when a machine is as it is; of one that is requested, check that no other one has room instead."""
         now = self._clock.now()
-        if machine.state is MachineState.READY:
-            known, since = self._ready.get(machine.machine_id, (None, now))
-            is_same = known is not None and known.claims == machine.claims
-            self._ready[machine.machine_id] = (machine, since if is_same else now)
+        if machine.state.is_usable:
+            known, since = self._usable.get(machine.machine_id, (None, now))
+            is_same = known is not None and (known.state, known.claims) == (machine.state, machine.claims)
+            self._usable[machine.machine_id] = (machine, since if is_same else now)
         else:
-            self._ready.pop(machine.machine_id, None)
-        if before is None and machine.request.size == 1 and len(self._ready) <= _MOST_LOOKED_AT:
+            self._usable.pop(machine.machine_id, None)
+        if before is None and machine.request.size == 1 and len(self._usable) <= _MOST_LOOKED_AT:
             for claim in machine.claims:
                 job = self._jobs.get(claim.job_id)
                 others = [
                     each.machine_id
-                    for each, since in self._ready.values()
+                    for each, since in self._usable.values()
                     if since <= now - _KNOWN_AFTER and job is not None and self._may_join(job, each, machine)
                 ]
                 self._check(JOINED, not others, f"{claim.job_id}: {machine.machine_id} beside {', '.join(others)}")
@@ -138,11 +138,9 @@ class Claims:
         What it fits on is not judged here again: the ready one is of a type, a market and a zone that it requests.
         """
         keys = [each.offering for each in requested.request.overrides]
-        if (
-            ready.offering not in keys
-            or ready.request.reservation_id
-            or self._facts.was_threatened(ready.instance_id or "")
-        ):
+        is_alike = ready.offering in keys and not ready.request.reservation_id
+        is_threatened = self._facts.was_threatened(ready.instance_id or "")
+        if ready.state is not MachineState.READY or not is_alike or is_threatened:
             return False
         cap = job.definition.max_price_usd_per_hour
         is_affordable = cap is None or ready.usd_per_hour <= cap

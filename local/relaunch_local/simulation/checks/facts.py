@@ -331,13 +331,15 @@ class AccountFacts:
         kept = timedelta(0) if task_arn in self.forgotten else STOPPED_KEPT - _SECOND
         return known_at is None or (stopped_at is not None and known_at > stopped_at + kept)
 
-    def is_unplaced(self, task_arn: str) -> bool:
-        """Return whether RunTask never named a task, and ECS does not list it once it has stopped.
+    def is_unplaced(self, task_arn: str, stopped_at: datetime | None) -> bool:
+        """Return whether RunTask never named a task, and ECS does not list it once it has stopped, or hid it then.
 
         An event of it is not enough where several tasks are launched together: those that were placed are listed when
         no more are sent.
         """
-        return task_arn in self.forgotten and task_arn not in self.named
+        span = self.hidden_span(task_arn)
+        was_hidden = span is not None and stopped_at is not None and span[0] <= stopped_at <= span[1]
+        return (task_arn in self.forgotten or was_hidden) and task_arn not in self.named
 
     def may_be_lost(self, task_arn: str, stopped_at: datetime | None, at: datetime) -> bool:
         """Return whether ECS may have said, for as long as it documents, that there is no such task.
