@@ -218,6 +218,20 @@ def test_a_warning_while_ranks_are_placed_gives_all_up(task):
     assert part.current_attempt.intent.kind is IntentKind.START_WITHDRAWN
 
 
+def test_a_part_that_was_stopped_for_a_warning_was_stopped_by_nobody_outside():
+    job = decided(pending(), HostWarned("i-1", SOON, task_id=task_id(1))).job
+    much_later = SOON + timedelta(minutes=6)
+    placement = PlacementFailed(("1 of 3 tasks were placed",), placed=(task_id(1),))
+    part = decided(job, answered(placement), much_later).job
+    warned = {"stop_code": "UserInitiated", "stopped_reason": "Relaunch: retirement by AWS for i-1"}
+
+    end = {task_id(1): ended(0, 137, at=SOON + timedelta(minutes=2), **warned)}
+    stopped = decided(part, TaskSeen(observe_gang(part, end, much_later)), much_later).job
+
+    assert part.current_attempt.intent.at == SOON
+    assert (stopped.state, stopped.current_attempt.stop.kind) == (JobState.WAITING, StopKind.NOT_STARTED)
+
+
 def test_a_warning_is_of_a_job_whose_ranks_are_placed_there_alone():
     assert decided(pending(), HostWarned("i-9", SOON)).is_ignored
     assert decided(pending(), HostWarned("i-1", SOON, is_rebalance=True)).is_ignored
