@@ -76,6 +76,8 @@ class AccountFacts:
     """Jobs of which a RunTask or its answer was lost in an outage."""
     _told_missing: dict[str, list[tuple[datetime, datetime]]] = field(default_factory=lambda: defaultdict(list))
     """By task: from when until when DescribeTasks always answered MISSING, each time within LONGEST_MISSING."""
+    _seen_live: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))
+    """By task: when DescribeTasks told the application that it had not stopped."""
     _last_missing: set[str] = field(default_factory=set)
     """Tasks of which the last answer of DescribeTasks was MISSING."""
     _hosts: dict[str, str] = field(default_factory=dict)
@@ -165,6 +167,8 @@ class AccountFacts:
         for task in answer["tasks"]:
             if task["lastStatus"] == "STOPPED":
                 self._stop_told_at.setdefault(task["taskArn"], now)
+            else:
+                self._seen_live[task["taskArn"]].append(now)
         self._last_missing.difference_update(task["taskArn"] for task in answer["tasks"])
         for arn in (failure["arn"] for failure in answer["failures"]):
             spans = self._told_missing[arn]
@@ -176,6 +180,10 @@ class AccountFacts:
     def is_missing(self, task_arn: str) -> bool:
         """Return whether the last answer of DescribeTasks about a task was MISSING."""
         return task_arn in self._last_missing
+
+    def last_seen_live(self, task_arn: str, until: datetime) -> datetime | None:
+        """Return when DescribeTasks last told, by then, that a task had not stopped; None if it never did."""
+        return max((at for at in self._seen_live[task_arn] if at <= until), default=None)
 
     def requests_described(self, answer: Mapping[str, Any]) -> None:
         """Note what an answer of DescribeSpotInstanceRequests told the application."""
@@ -250,8 +258,12 @@ class AccountFacts:
         "Instances with disconnected agents aren't automatically deregistered when terminated"
         (DeregisterContainerInstance, Amazon ECS API Reference): nobody reports the stops of their tasks.
         """
+        return self.host_gone_at(task_arn, self._clock.now()) is not None
+
+    def host_gone_at(self, task_arn: str, until: datetime) -> datetime | None:
+        """Return when EC2 began to end the host of a task, if the task was over for that by then; None otherwise."""
         ended_at = self.ended_at.get(self.host_of(task_arn))
-        return ended_at is not None and self._clock.now() - ended_at >= HOST_GONE_AFTER - _SKEW
+        return ended_at if ended_at is not None and until - ended_at >= HOST_GONE_AFTER - _SKEW else None
 
     def is_stop_unheard(self, task_arn: str) -> bool:
         """Return whether ECS wants a task stopped, and its host cannot hear of it: its agent is lost, or EC2 ends it.

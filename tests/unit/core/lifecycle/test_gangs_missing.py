@@ -1,6 +1,7 @@
 """Ranks of which nobody sees how they end, beside others that are seen."""
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -22,10 +23,10 @@ def part(job: Job, *ranks: TaskObservation | None) -> TaskObservation | None:
     return decided_by_part(job, known, SOON)
 
 
-def miss(job: Job, others: TaskObservation | None) -> Job:
-    """Return the job after the first rank was unknown throughout the grace period."""
-    at = SOON
-    while at <= SOON + MISSING_GRACE:
+def miss(job: Job, others: TaskObservation | None, since: datetime = SOON) -> Job:
+    """Return the job after a rank was unknown throughout the grace period."""
+    at = since
+    while at <= since + MISSING_GRACE:
         job = decided(job, TaskMissing(task_id(1), others=others), at).job
         at += timedelta(minutes=1)
     return job
@@ -66,3 +67,26 @@ def test_a_rank_that_nobody_saw_end_is_no_failure_and_hides_none(others, kind, c
     assert stop is not None
     assert (stop.kind, stop.exit_code) == (kind, code)
     assert found is None or found.task_id == task_id(1)
+
+
+@pytest.mark.parametrize(
+    ("host_ended", "seconds"),
+    [({}, 300), ({"lost_instances": ("i-1",)}, 300), ({"lost_instances": ("i-2",)}, 200), ({"at": 400}, 300)],
+    ids=["it is alive", "another one ended", "it ended", "it ended after the rank was missing"],
+)
+def test_a_rank_that_nobody_saw_end_ran_until_its_host_ended_or_else_until_it_was_missing(host_ended, seconds):
+    """The first rank to fail decides how the attempt ended; what it ran, and costs, is until the last has ended."""
+    missing_since = SOON + timedelta(seconds=300)
+    lost = host_ended.get("lost_instances", ("i-2",) if host_ended else ())
+    host_ended_at = SOON + timedelta(seconds=host_ended.get("at", 200))
+    job = tell(gang(), ended(0, 7), rank(1), rank(2))
+    attempt = replace(job.current_attempt, lost_instances=lost, last_host_ended_at=host_ended_at if lost else None)
+    others = part(job, ended(0, 7), ended(1, 143, at=SOON + timedelta(seconds=9), **BY_RELAUNCH), None)
+
+    over = miss(replace(job, attempt=attempt), others, missing_since)
+    held = over.current_attempt.held
+    stop = over.current_attempt.stop or (held.stop if held is not None else None)
+
+    assert stop is not None
+    assert (stop.kind, stop.exit_code) == (StopKind.USER_ERROR, 7)
+    assert stop.at == SOON + timedelta(seconds=seconds)

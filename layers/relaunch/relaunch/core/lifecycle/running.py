@@ -22,7 +22,7 @@ from relaunch.core.lifecycle.events import (
     TaskSeen,
     TimePassed,
 )
-from relaunch.core.lifecycle.gangs import has_gang, is_gang
+from relaunch.core.lifecycle.gangs import end_unseen, has_gang, is_gang
 from relaunch.core.lifecycle.machine_waits import needs_next_machine
 from relaunch.core.lifecycle.moves import (
     is_last_moment,
@@ -284,8 +284,9 @@ def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimi
         # The others live.
         return stop_with_intent(job, StopIntent(IntentKind.INTERRUPTION, now, UNKNOWN_TASK), now, event="rank missing")
     intent = attempt.intent
-    others = event.others if intent is not None and intent.kind is IntentKind.RANK_ENDED else None
-    return task_lost(job, since, UNKNOWN_TASK, now) if others is None else task_stopped(job, others, now)
+    if event.others is not None and intent is not None and intent.kind is IntentKind.RANK_ENDED:
+        return task_stopped(job, end_unseen(job, event.others, since), now)
+    return task_lost(job, since, UNKNOWN_TASK, now)
 
 
 def host_warned(job: Job, event: HostWarned, now: datetime, limits: StackLimits) -> Decision:
