@@ -17,6 +17,8 @@ from relaunch_local.simulation.checks.times import CLOCK_SKEW, Times, timestamp
 
 Task = Mapping[str, object]
 
+ENDED = "no record of a run ends while ECS shows that it runs"
+
 # EC2's events have whole seconds.
 _SECOND = timedelta(seconds=1)
 # A function that saves began a minute ago at most, and by a clock of its own.
@@ -70,7 +72,7 @@ class RunTimes:
             ran_until = min([seen_at, *(at for at in ends if at is not None)])
             is_later = stop.at >= ran_until - _LONGEST_FUNCTION
             message = f"{job.job_id}: {each[-6:]} ran at {ran_until:%H:%M:%S}, the stop is of {stop.at:%H:%M:%S}"
-            self._check("no record of a run ends while ECS shows that it runs", is_later, message)
+            self._check(ENDED, is_later, message)
 
     def _gone_at(self, arn: str, task: Task, recorded_at: datetime) -> datetime | None:
         """Return when the host of a task ended, if that was known for longer than it runs, and ECS told no stop."""

@@ -283,10 +283,15 @@ def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimi
     if has_gang(attempt) and job.state is not JobState.STOPPING:
         # The others live.
         return stop_with_intent(job, StopIntent(IntentKind.INTERRUPTION, now, UNKNOWN_TASK), now, event="rank missing")
-    intent = attempt.intent
-    if event.others is not None and intent is not None and intent.kind is IntentKind.RANK_ENDED:
-        return task_stopped(job, end_unseen(job, event.others, since), now)
-    return task_lost(job, since, UNKNOWN_TASK, now)
+    return _end_missing(job, event.others, since, now)
+
+
+def _end_missing(job: Job, others: TaskObservation | None, since: datetime, now: datetime) -> Decision:
+    """Close the attempt of a task that is lost, by those of several that tell how it ended (decided_by_part)."""
+    intent = job.current_attempt.intent
+    if others is None or intent is None or intent.kind is not IntentKind.RANK_ENDED:
+        return task_lost(job, since, UNKNOWN_TASK, now)
+    return task_stopped(job, end_unseen(job, others, since), now)
 
 
 def host_warned(job: Job, event: HostWarned, now: datetime, limits: StackLimits) -> Decision:
