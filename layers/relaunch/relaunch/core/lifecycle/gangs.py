@@ -111,8 +111,8 @@ def see_as_one(
     return replace(
         decides,
         phase=phase,
-        # That the others take too long is news without a new version of a task.
-        version=sum(each.version for each in known.values()) + _is_overdue(known, ending, now),
+        # That the others take too long is news without a new version of a task, and older than any new version.
+        version=2 * sum(each.version for each in known.values()) + _is_overdue(known, ending, now),
         status=_status(known, phase),
         report=_report(first, decides, phase, known, ending),
         node=known[min(known)].node,
