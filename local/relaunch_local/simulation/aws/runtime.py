@@ -47,6 +47,8 @@ class Invocation:
     """The tasks and instances that RunTask and CreateFleet named in answers since the current message was begun."""
     refused: list[tuple[str, str, datetime]] = field(default_factory=list)
     """The job and the instance of each RunTask that was refused since then, and when; of each registration, neither."""
+    launched_nothing: bool = False
+    """Whether CreateFleet answered, since then, that it launched nothing."""
     failed_calls: int = 0
     """How many calls failed for good since then, or since its beginning."""
     uncounted: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -64,6 +66,7 @@ class Invocation:
         self.current, self.begun = self.begun, self.begun + 1
         self.told.clear()
         self.refused.clear()
+        self.launched_nothing = False
         self.failed_calls = 0
         self.uncounted.clear()
         self.durations.clear()

@@ -72,6 +72,8 @@ class AccountFacts:
     """By instance: since when its Spot request says that it is interrupted, and when a function was first told so."""
     refused: list[tuple[datetime, datetime]] = field(default_factory=list)
     """From when until when checkpoints, RunTask or RegisterTaskDefinition were refused."""
+    refusals_told: set[str] = field(default_factory=set)
+    """The first machines of the requests of which a function handled the answer that EC2 launched nothing."""
     unanswered_jobs: set[str] = field(default_factory=set)
     """Jobs of which a RunTask or its answer was lost in an outage."""
     _told_missing: dict[str, list[tuple[datetime, datetime]]] = field(default_factory=lambda: defaultdict(list))
