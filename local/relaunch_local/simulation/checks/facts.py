@@ -345,12 +345,15 @@ class AccountFacts:
         return known_at is None or (stopped_at is not None and known_at > stopped_at + STOPPED_KEPT - _SECOND)
 
     def is_unplaced(self, task_arn: str) -> bool:
-        """Return whether RunTask never named a task, and ECS does not list it once it has stopped.
+        """Return whether RunTask never named a task, and ECS did not list it once it had stopped, or hid it then.
 
         An event of it is not enough where several tasks are launched together: those that were placed are listed when
         no more are sent.
         """
-        return task_arn in self.forgotten and task_arn not in self.named
+        span = self.hidden_span(task_arn)
+        stopped_at = self._stopped_at.get(task_arn)
+        is_hidden = span is not None and stopped_at is not None and span[0] <= stopped_at <= span[1]
+        return (task_arn in self.forgotten or is_hidden) and task_arn not in self.named
 
     def may_be_lost(self, task_arn: str, stopped_at: datetime | None, at: datetime) -> bool:
         """Return whether ECS may have said, for as long as it documents, that there is no such task.
