@@ -115,9 +115,13 @@ def _stopping(job: Job, seen: TaskObservation, now: datetime) -> Decision:
     # The first timeline entry has the reason, the following ones the status.
     is_known = job.state is JobState.STOPPING
     detail = seen.status if is_known else seen.report.text or seen.status
-    if job.current_attempt.intent is None and is_gang(job):
+    attempt = job.current_attempt
+    if attempt.intent is None and is_gang(job):
         # A cluster announces with the end of a pod that it is taken away, and EC2 before.
         kind = IntentKind.RANK_ENDED if seen.warned_at is None else IntentKind.INTERRUPTION
+        # Saved with the stop: once the pod is gone nothing shows that it was announced.
+        job = replace(job, attempt=replace(attempt, warned_at=attempt.warned_at or seen.warned_at))
+        detail = f"{detail}; {seen.warning}" if seen.warning else detail
         return stop_with_intent(job, StopIntent(kind, now, detail), now, event="rank ended")
     return move(job, JobState.STOPPING, now, event="task stopping", detail=detail, wake_at=now + STOP_TIMEOUT)
 
