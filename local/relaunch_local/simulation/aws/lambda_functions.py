@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -59,6 +60,8 @@ class Lambdas:
     """Called with each message that was handled without an error, and when handling began."""
     _outages: Outages
     _check: Callable[[str, bool, str], None]
+    passes: dict[str, list[tuple[datetime, datetime]]] = field(default_factory=lambda: defaultdict(list))
+    """By function: when those of its passes for a schedule began and ended of which no call failed for good."""
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _times: MessageTimes = field(init=False)
 
@@ -100,6 +103,8 @@ class Lambdas:
         def on_end(_answer: Any, error: BaseException | None) -> None:
             if error is None:
                 self._times.ended(settings.name)
+                if not invocation.failed_calls:
+                    self.passes[settings.name].append((began_at, self._runtime.clock.now()))
                 return
             if not isinstance(error, (KilledError, TransientError, PermanentError)):
                 self._unhandled(settings.name, error)

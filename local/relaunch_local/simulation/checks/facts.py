@@ -79,7 +79,7 @@ class AccountFacts:
     _told_missing: dict[str, list[tuple[datetime, datetime]]] = field(default_factory=lambda: defaultdict(list))
     """By task: from when until when DescribeTasks always answered MISSING, each time within LONGEST_MISSING."""
     _seen_live: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))
-    """By task: when DescribeTasks told the application that it had not stopped."""
+    """By task: when an answer of DescribeTasks had it, and it had not stopped."""
     _last_missing: set[str] = field(default_factory=set)
     """Tasks of which the last answer of DescribeTasks was MISSING."""
     _hosts: dict[str, str] = field(default_factory=dict)
@@ -184,7 +184,7 @@ class AccountFacts:
         return task_arn in self._last_missing
 
     def last_seen_live(self, task_arn: str, until: datetime) -> datetime | None:
-        """Return when DescribeTasks last told, by then, that a task had not stopped; None if it never did."""
+        """Return when, by then, DescribeTasks last answered that a task had not stopped; None if it never did."""
         return max((at for at in self._seen_live[task_arn] if at <= until), default=None)
 
     def requests_described(self, answer: Mapping[str, Any]) -> None:

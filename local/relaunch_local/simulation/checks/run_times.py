@@ -1,4 +1,4 @@
-"""What tasks ran, by ECS and EC2, and what of that nobody could know when their stop was recorded.
+"""How long tasks ran, by ECS and EC2, and how much of that nobody could know when their stop was recorded.
 
 Several tasks of one placement run together from when all of them run until all have stopped.
 """
@@ -62,7 +62,7 @@ class RunTimes:
         return until - max(min(gone_at), began_at) + _SECOND if gone_at else timedelta(0)
 
     def check_end(self, job: Job, arn: str, stop: Stop) -> None:
-        """Check that the record of a stop is not from before ECS told that the tasks still ran."""
+        """Check that the record of a stop is not of a time at which ECS still showed its tasks."""
         recorded_at = self._invariants.recorded_at[arn]
         for each, task in self._peers(job, arn):
             seen_at = self._facts.last_seen_live(each, recorded_at)
@@ -75,7 +75,7 @@ class RunTimes:
             self._check(ENDED, is_later, message)
 
     def _gone_at(self, arn: str, task: Task, recorded_at: datetime) -> datetime | None:
-        """Return when the host of a task ended, if that was known for longer than it runs, and ECS told no stop."""
+        """Return when the host of a task ended, if nothing ran there any more by then, and ECS had reported no stop."""
         stopped_at = timestamp(task, "stoppedAt")
         is_told = stopped_at is not None and stopped_at <= recorded_at
         return None if is_told else self._facts.host_gone_at(arn, recorded_at)
