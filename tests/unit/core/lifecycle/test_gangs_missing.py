@@ -8,6 +8,7 @@ import pytest
 from fakes.builders import task_id
 from relaunch.core.jobs.attempt import StopKind
 from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.lifecycle.events import TaskMissing
 from relaunch.core.lifecycle.gangs import decided_by_part
@@ -90,3 +91,25 @@ def test_a_rank_that_nobody_saw_end_ran_until_its_host_ended_or_else_until_it_wa
     assert stop is not None
     assert (stop.kind, stop.exit_code) == (StopKind.USER_ERROR, 7)
     assert stop.at == SOON + timedelta(seconds=seconds)
+
+
+def test_a_gang_is_lost_only_if_one_rank_was_missing_all_the_time():
+    """ECS may be behind for one rank after the other, for minutes each."""
+    job = tell(gang(), rank(0), ended(1, 7), rank(2))
+    minutes = int(MISSING_GRACE.total_seconds()) // 60
+    first, second = (1, 2), (2,)
+
+    def look(job: Job, minute: int, ranks: tuple[int, ...]) -> Job:
+        return decided(job, TaskMissing(task_id(1), ranks=ranks), SOON + timedelta(minutes=minute)).job
+
+    for minute in range(minutes):
+        job = look(job, minute, first)
+    other = look(job, minutes, (0,))
+    narrowed = look(job, minutes - 1, second)
+    over = look(narrowed, minutes, second)
+
+    assert (other.state, other.current_attempt.missing_ranks) == (JobState.STOPPING, (0,))
+    assert other.current_attempt.missing == (SOON + MISSING_GRACE, SOON + MISSING_GRACE)
+    assert narrowed.current_attempt.missing_ranks == second
+    assert over.current_attempt.stop is not None
+    assert tell(other, rank(0), ended(1, 7), rank(2, version=4)).current_attempt.missing_ranks == ()

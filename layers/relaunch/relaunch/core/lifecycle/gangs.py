@@ -78,8 +78,22 @@ def decided_by_part(job: Job, seen: Mapping[str, TaskObservation | None], now: d
     first = known[_deciding(container, known, now)]
     if is_finished(container, first) or _is_consequence(first):
         return None
-    unseen = tuple(rank for rank in range(len(task_ids)) if rank not in known)
+    unseen = find_unseen(job, seen)
     return replace(see_as_one(known, len(task_ids), container, now), task_id=task_ids[0], live_ranks=unseen)
+
+
+def find_unseen(job: Job, seen: Mapping[str, TaskObservation | None]) -> tuple[int, ...]:
+    """Return the ranks of the current attempt that the target does not know."""
+    task_ids = job.current_attempt.placement.task_ids
+    return tuple(rank for rank, task_id in enumerate(task_ids) if seen.get(task_id) is None)
+
+
+def find_still_missing(attempt: Attempt, ranks: tuple[int, ...]) -> tuple[int, ...]:
+    """Return which of the ranks that the target does not know it did not know at the looks before either.
+
+    ECS is behind for one task after the other.
+    """
+    return tuple(each for each in ranks if each in (attempt.missing_ranks or ranks))
 
 
 def end_unseen(job: Job, others: TaskObservation, since: datetime) -> TaskObservation:

@@ -22,7 +22,7 @@ from relaunch.core.lifecycle.events import (
     TaskSeen,
     TimePassed,
 )
-from relaunch.core.lifecycle.gangs import end_unseen, has_gang, is_gang
+from relaunch.core.lifecycle.gangs import end_unseen, find_still_missing, has_gang, is_gang
 from relaunch.core.lifecycle.machine_waits import needs_next_machine
 from relaunch.core.lifecycle.moves import (
     is_last_moment,
@@ -179,6 +179,7 @@ def observed(job: Job, event: TaskSeen, now: datetime) -> Job:
         pulled=job.current_attempt.pulled or seen.pulled,
         program_ended_at=job.current_attempt.program_ended_at or seen.containers_ended_at,
         missing=None,
+        missing_ranks=(),
         cluster=seen.cluster,
         live_ranks=seen.live_ranks,
         refused_since=(job.current_attempt.refused_since or now) if seen.report.causes & _START_REFUSED else None,
@@ -274,11 +275,14 @@ def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimi
         return ignore(job, ELSEWHERE)
     stop_by = stops_by(job)
     first, last = attempt.missing or (now, now)
-    since = first if now - last <= LONGEST_UNWATCHED else now
+    ranks = find_still_missing(attempt, event.ranks)
+    is_same = now - last <= LONGEST_UNWATCHED and len(ranks) >= min(len(event.ranks), 1)
+    since = first if is_same else now
     is_lost_at = since + MISSING_GRACE
     if now < is_lost_at:
         wake_at = min(now + CLOSE_LOOK, is_lost_at, stop_by or is_lost_at)
-        missing = replace(job, attempt=replace(attempt, missing=(since, now)))
+        ranks = ranks if is_same else event.ranks
+        missing = replace(job, attempt=replace(attempt, missing=(since, now), missing_ranks=ranks))
         if attempt.missing is not None:
             return set_next_check(missing, wake_at)
         return move(missing, job.state, now, event="task missing", detail=event.task_id, wake_at=wake_at)
