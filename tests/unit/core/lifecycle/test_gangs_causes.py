@@ -50,6 +50,17 @@ def test_the_pods_of_a_cluster_are_stopped_together_and_those_that_are_taken_awa
     assert stopped_tasks(job) == {job.current_attempt.task_id}
 
 
+def test_what_a_pod_announces_is_saved_with_the_stop_of_the_others_as_nothing_shows_it_once_the_pod_is_gone():
+    stopping = replace(seen("STOPPING").observation, warned_at=SOON, warning="rank 0 does not end")
+
+    attempt = decided(on_cluster(), TaskSeen(stopping), SOON).job.current_attempt
+
+    assert attempt.warned_at == SOON
+    assert attempt.intent.detail.endswith("; rank 0 does not end")
+    earlier = decided(on_cluster(warned_at=NOW), TaskSeen(stopping), SOON).job.current_attempt
+    assert earlier.warned_at == NOW
+
+
 @pytest.mark.parametrize(("started_at", "kind"), [(NOW, StopKind.HOST_LOST), (None, StopKind.USER_ERROR)])
 def test_a_rank_that_is_gone_without_a_word_explains_the_others_if_all_had_run(started_at, kind):
     stopped = ended(0, 1)

@@ -49,7 +49,7 @@ def test_a_task_that_runtask_never_named_is_unplaced_once_ecs_has_forgotten_it()
 
     facts.message_handled("launch_attempt", "{}", {"named"}, has_failed=False)
 
-    assert [each for each in ("named", "unanswered", "described") if facts.is_unplaced(each, None)] == ["unanswered"]
+    assert [each for each in ("named", "unanswered", "described") if facts.is_unplaced(each)] == ["unanswered"]
 
 
 @pytest.mark.parametrize(
