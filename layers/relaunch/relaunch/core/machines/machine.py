@@ -147,7 +147,7 @@ class FleetOverride:
 
 @dataclass(frozen=True, slots=True)
 class FleetRequest:
-    """The parameters of CreateFleet (type instant), which are never changed once they are saved.
+    """The parameters of CreateFleet (type instant) or RunInstances, which are never changed once they are saved.
 
     `launch_template_version` is a number: a stack update does not change the default version. `tags` are those of the
     instance and its volumes; they contain the ID of the machine, to find it after an unknown outcome.
@@ -171,6 +171,11 @@ class FleetRequest:
         return self.reservation.reservation_id if self.reservation else ""
 
     @property
+    def group_reservation(self) -> Reservation | None:
+        """Return the reservation of several machines, which RunInstances launches: EC2 Fleet would launch a part."""
+        return self.reservation if self.size > 1 else None
+
+    @property
     def usd_per_hour(self) -> float:
         """Return the price of the most expensive override, which counts until EC2 has chosen one."""
         return max(each.usd_per_hour for each in self.overrides)
@@ -182,7 +187,7 @@ class FleetRequest:
 
 @dataclass(frozen=True, slots=True)
 class AskFleet:
-    """Call CreateFleet, after a delay of 0 to 900 seconds."""
+    """Call CreateFleet, or RunInstances, after a delay of 0 to 900 seconds."""
 
     delay_seconds: int = 0
     kind: Literal["ask-fleet"] = "ask-fleet"

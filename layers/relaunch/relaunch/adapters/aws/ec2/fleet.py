@@ -1,4 +1,4 @@
-"""Machines of our own: instant EC2 Fleets, and their instances."""
+"""Machines of our own: instant EC2 Fleets, or RunInstances for several in a reservation, and their instances."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from relaunch.adapters.aws.ec2.create_fleet import answer_of_response, build_create_fleet, check_limits
 from relaunch.adapters.aws.ec2.fleet_errors import answer_of_error
 from relaunch.adapters.aws.ec2.instances import ask_about_each, is_impaired, read_instances
+from relaunch.adapters.aws.ec2.run_instances import answer_of_instances, build_run_instances
 from relaunch.adapters.aws.ec2.spot_prices import read_history
 from relaunch.adapters.aws.errors import AwsError, aws_errors
 from relaunch.core.machines.events import (
@@ -50,9 +51,10 @@ _TERMINATIONS: Mapping[str, Termination | None] = MappingProxyType(
 class Ec2Fleet:
     """Implements MachineSource for one stack.
 
-    `single_send` calls CreateFleet, and must send it once (SINGLE_SEND_CONFIG): an error of a repetition says nothing
-    of the first send, so that the caller saves that the outcome may be unknown before it repeats the call. Then the
-    client token is the same, and EC2 answers with the fleet of the first one. `client` makes all other calls, and may
+    `single_send` calls CreateFleet, or RunInstances for several machines in a reservation, and must send it once
+    (SINGLE_SEND_CONFIG): an error of a repetition says nothing of the first send, so that the caller saves that the
+    outcome may be unknown before it repeats the call. Then the client token is the same, and EC2 answers with what the
+    first one launched. `client` makes all other calls, and may
     repeat them: they read, or are idempotent. Fleets are never deleted: when an instant fleet is, EC2 terminates its
     instances ("DeleteFleets", Amazon EC2 API Reference).
     """
@@ -66,11 +68,15 @@ class Ec2Fleet:
         violations = check_limits(request, self._stack)
         if violations:
             return FleetRefused((Refusal(RefusalKind.CONFIGURATION, NOT_SENT, "; ".join(violations)),))
+        reservation = request.group_reservation
+        action = "CreateFleet" if reservation is None else "RunInstances"
         try:
-            response = self._single_send.create_fleet(**build_create_fleet(request))
+            if reservation is None:
+                return answer_of_response(request, self._single_send.create_fleet(**build_create_fleet(request)))
+            launched = self._single_send.run_instances(**build_run_instances(request, reservation))
         except AwsError as error:
-            return answer_of_error(error)
-        return answer_of_response(request, response)
+            return answer_of_error(error, action)
+        return answer_of_instances(request, launched)
 
     def find(self, machine_id: str) -> list[InstanceObservation]:
         # Not by client token: EC2 gives the instances of a fleet one of its own. Another stack may have a machine with
