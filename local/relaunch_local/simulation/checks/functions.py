@@ -61,6 +61,8 @@ class FunctionChecks:
         """Note an answer of EC2 on instances."""
         if action == "create_fleet" and self._runtime.current is not None:
             self._runtime.current.told.update(each for one in answer["Instances"] for each in one["InstanceIds"])
+        elif action == "run_instances" and self._runtime.current is not None:
+            self._runtime.current.told.update(each["InstanceId"] for each in answer["Instances"])
         elif action == "describe_instances":
             found = (each for reservation in answer["Reservations"] for each in reservation["Instances"])
             self._facts.instances_told(each["InstanceId"] for each in found)

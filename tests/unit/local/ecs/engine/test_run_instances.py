@@ -125,7 +125,7 @@ def test_the_market_is_that_of_the_reservation(region: FleetRegion, kind: str, m
 
     request = wanted(1, market=market, CapacityReservationSpecification=target)
 
-    assert region.raised("run_instances", **request) == "InvalidParameterCombination"
+    assert region.raised("run_instances", **request) == "InvalidParameterValue"
 
 
 def test_the_rate_of_launches_is_limited(region: FleetRegion) -> None:
