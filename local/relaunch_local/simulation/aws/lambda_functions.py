@@ -177,7 +177,9 @@ class Lambdas:
             except Exception as error:
                 if not isinstance(error, PortError):
                     self._unhandled(name, error)
-                is_excused = invocation.failed_calls > 0 and isinstance(error, PortError)
+                # An answer that denies a task is no better than none: what it is needed for is tried again.
+                was_answered = not invocation.failed_calls and not invocation.hidden_tasks
+                is_excused = not was_answered and isinstance(error, PortError)
                 self._times.failed(name, message, None if is_excused else began_at, error)
                 raise
             self._times.handled(name, message)

@@ -49,6 +49,8 @@ class Invocation:
     """The job and the instance of each RunTask that was refused since then, and when; of each registration, neither."""
     failed_calls: int = 0
     """How many calls failed for good since then, or since its beginning."""
+    hidden_tasks: int = 0
+    """How many answers of DescribeTasks since then denied a task that ECS knows again later."""
     uncounted: Counter[tuple[str, str]] = field(default_factory=Counter)
     """The metrics, with their labels, of what it has saved since then and not counted."""
     durations: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
@@ -64,7 +66,7 @@ class Invocation:
         self.current, self.begun = self.begun, self.begun + 1
         self.told.clear()
         self.refused.clear()
-        self.failed_calls = 0
+        self.failed_calls = self.hidden_tasks = 0
         self.uncounted.clear()
         self.durations.clear()
 

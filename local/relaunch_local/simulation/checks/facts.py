@@ -328,7 +328,8 @@ class AccountFacts:
     def is_unknown(self, task_arn: str, stopped_at: datetime | None) -> bool:
         """Return whether nobody told the application of a task while ECS described it."""
         known_at = self.known_at.get(task_arn)
-        return known_at is None or (stopped_at is not None and known_at > stopped_at + STOPPED_KEPT - _SECOND)
+        kept = timedelta(0) if task_arn in self.forgotten else STOPPED_KEPT - _SECOND
+        return known_at is None or (stopped_at is not None and known_at > stopped_at + kept)
 
     def is_unplaced(self, task_arn: str) -> bool:
         """Return whether RunTask never named a task, and ECS does not list it once it has stopped.

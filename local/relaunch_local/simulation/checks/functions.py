@@ -51,6 +51,8 @@ class FunctionChecks:
             self._runtime.current.told.update(tasks_in(answer))
         elif action == "describe_tasks":
             self._facts.described(answer)
+            if self._runtime.current is not None:
+                self._runtime.current.hidden_tasks += self._ecs.hides(answer)
 
     def ec2_answered(self, action: str, answer: Any) -> None:
         """Note an answer of EC2 on Spot requests."""

@@ -9,6 +9,7 @@ from fakes.builders import (
     make_attempt,
     make_offering_key,
     make_placement,
+    make_running_attempt,
     task_id,
     with_stored,
 )
@@ -18,7 +19,7 @@ from relaunch.core.jobs.attempt import IntentKind, PlacementState, Stop, StopKin
 from relaunch.core.jobs.effects import CountRun, ReleaseMachine, RememberCapacity, RequestLaunch
 from relaunch.core.jobs.job import FailedStart
 from relaunch.core.jobs.state import CostBasis, JobState, Waiting, WaitReason
-from relaunch.core.lifecycle.stopping import follow_stop
+from relaunch.core.lifecycle.stopping import follow_stop, task_lost
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.spot_runs import Observed, SpotRun
 from unit.core.lifecycle.steps import ADMIT, LAUNCH, SOON, after, decided, stopped
@@ -214,6 +215,16 @@ def test_an_interruption_before_the_start_counts_without_hours():
     job = stopped(SITUATIONS["pl"], started_at=None, **HOST_LOST)
 
     assert job.pending == (ended(Observed.INTERRUPTION, seconds=0.0, zone=None), LAUNCH)
+
+
+@pytest.mark.parametrize(("node", "counted"), [(None, 0), (make_running_attempt().node, 1)], ids=["nowhere", "on-node"])
+def test_a_task_that_was_lost_before_it_was_seen_on_a_machine_says_nothing_of_the_pool(node, counted):
+    placed = with_attempt("pl", node=node)
+
+    job = task_lost(placed, SOON, "the cluster does not know the task any more", SOON).job
+
+    assert job.attempt.stop.kind is StopKind.HOST_LOST
+    assert sum(isinstance(effect, CountRun) for effect in job.pending) == counted
 
 
 def test_what_runs_on_demand_says_nothing_of_spot():

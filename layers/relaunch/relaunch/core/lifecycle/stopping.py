@@ -250,9 +250,14 @@ def _ran_seconds(attempt: Attempt, stop: Stop) -> float:
 
 
 def _count_run(job: Job, stop: Stop) -> tuple[Effect, ...]:
-    """Return the effect that counts the end of a run on spot; empty if it neither ran nor was interrupted."""
-    hours = hours_of_one(_ran_seconds(job.current_attempt, stop) / 3600, job.definition.nodes)
-    if is_interruption(stop.kind):
+    """Return the effect that counts the end of a run on spot; empty if it neither ran nor was interrupted.
+
+    A task that was lost before it was seen on a machine of a capacity provider says nothing of one.
+    """
+    attempt = job.current_attempt
+    hours = hours_of_one(_ran_seconds(attempt, stop) / 3600, job.definition.nodes)
+    is_unseen = attempt.placement.is_lost and attempt.node is None and not attempt.placement.machine_id
+    if is_interruption(stop.kind) and not (is_unseen and not hours):
         return count_run(job, Observed.INTERRUPTION, stop.at, hours)
     return count_run(job, Observed.END, stop.at, hours) if hours else ()
 

@@ -50,3 +50,20 @@ def test_a_task_that_runtask_never_named_is_unplaced_once_ecs_has_forgotten_it()
     facts.message_handled("launch_attempt", "{}", {"named"}, has_failed=False)
 
     assert [each for each in ("named", "unanswered", "described") if facts.is_unplaced(each)] == ["unanswered"]
+
+
+@pytest.mark.parametrize(
+    ("is_forgotten", "minutes", "is_unknown"), [(False, 50, False), (False, 70, True), (True, 50, True)]
+)
+def test_a_task_is_unknown_that_was_named_only_when_ecs_did_not_describe_it_any_more(
+    is_forgotten: bool, minutes: int, *, is_unknown: bool
+) -> None:
+    clock = Clock()
+    facts = AccountFacts(clock, lambda _arn: HOST)
+    facts.forgotten = {TASK} if is_forgotten else set()
+    stopped_at = clock.now()
+    clock.advance_to(stopped_at + minutes * MINUTE)
+
+    facts.message_handled("launch_attempt", "{}", {TASK}, has_failed=False)
+
+    assert facts.is_unknown(TASK, stopped_at) is is_unknown
