@@ -83,12 +83,12 @@ FleetAnswer = InstanceLaunched | FleetRefused | FleetDeferred | FleetUncertain
 
 @dataclass(frozen=True, slots=True)
 class FleetAsked:
-    """CreateFleet is about to be called."""
+    """EC2 is about to be asked for the machine, by CreateFleet or RunInstances."""
 
 
 @dataclass(frozen=True, slots=True)
 class FleetAnswered:
-    """CreateFleet was sent for the machine, or its instance was found by its tags; `answer` is the result."""
+    """EC2 was asked for the machine, or its instance was found by its tags; `answer` is the result."""
 
     answer: FleetAnswer
 

@@ -1,8 +1,8 @@
 """Groups: the machines of one request to EC2 for several instances at once, all or none.
 
 Each instance is a machine of its own, with a life, claims and charges as any other. The first one of the group, place
-0, is the one that EC2 is asked for; all instances have its ID as their tag, as EC2 Fleet gives all instances of a fleet
-the same tags ("CreateFleet", Amazon EC2 API Reference). The instances are dealt out by the order of their IDs, so that
+0, is the one that EC2 is asked for; all instances have its ID as their tag, as one launch gives all its instances the
+same tags ("CreateFleet", "RunInstances", Amazon EC2 API Reference). The instances are dealt out by the order of their IDs, so that
 whoever does it does it alike.
 """
 

@@ -285,7 +285,7 @@ class Machine:
     price of the most expensive override. `node` is the name of the machine in the cluster (the ARN of its container
     instance). `warned_at` is when EC2 announced its interruption, `left_until` until when
     EC2 is left to end the instance, which it does not bill then. `idle_since` is when its last claim was released.
-    `asked_at` is when CreateFleet was last called, `uncertain_since` since when it is unknown whether it had an effect.
+    `asked_at` is when EC2 was last asked for it, `uncertain_since` since when it is unknown whether it had an effect.
     `unseen_since` is when EC2 first did not know the instance, `ended_at` when EC2 said that it shuts down.
     `is_unusable`: a task could not start on it. `lacks_reason`: it ended before it was ready, and EC2 has not said why.
     `leave_by` is when it is ended although jobs claim it, because it does not confirm the stop of a task or its agent
