@@ -102,7 +102,8 @@ class FakeMachineSource:
         return answer
 
     def _launch(self, request: FleetRequest) -> FleetAnswer:
-        if self.free.get(request.reservation_id, request.size) < request.size:
+        reserved = request.reservation
+        if reserved is not None and self.free.get(reserved.reservation_id, request.size) < request.size:
             return FleetRefused((Refusal(RefusalKind.PRICE, "ReservationCapacityExceeded"),), is_raised=True)
         refusals: list[Refusal] = []
         for offering in _in_order(request):

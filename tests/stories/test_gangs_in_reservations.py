@@ -14,12 +14,14 @@ from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.jobs.attempt import StopKind
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.instance_events import ReservationEnding
+from relaunch.core.machines.groups import reservation_of_group
 from relaunch.core.machines.machine import MachineState
 from relaunch.core.offerings.reservations import Reservation
 from relaunch.usecases.observe_capacity import observe_reservation
 from stories.test_gangs import NODES, GangStory
 
-RESERVED, SPOT = PurchaseOption.RESERVED, PurchaseOption.SPOT
+RESERVED = PurchaseOption.RESERVED
+SPOT = PurchaseOption.SPOT
 BLOCK = make_block(total=NODES, available=NODES)
 
 
@@ -64,7 +66,7 @@ def test_all_machines_are_one_request_into_the_block_and_cost_nothing_more():
     job_id = story.start()
 
     (request,) = story.fleet.requests
-    assert (request.size, request.group_reservation, len(request.overrides)) == (NODES, BLOCK, 1)
+    assert (request.size, reservation_of_group(request), len(request.overrides)) == (NODES, BLOCK, 1)
     machines = story.machines(job_id)
     assert [each.state for each in machines] == [MachineState.STARTING] * NODES
     assert len({each.instance_id for each in machines}) == NODES

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from relaunch.core.machines.charges import cost_so_far
 from relaunch.core.machines.decision import MICRO_USD, MachineTotals
 from relaunch.core.machines.ending import is_left_to_ec2
+from relaunch.core.machines.groups import reservation_of_group
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import FleetRequest, Machine, MachineState
 from relaunch.core.offerings.offering import OfferingKey
@@ -95,7 +96,7 @@ def describe_fleet_request(request: FleetRequest, price_tolerance: float) -> str
     what = f"one {request.purchase} machine" if request.size == 1 else f"{request.size} {request.purchase} machines"
     at_once = "" if request.size == 1 else ", all or none"
     # RunInstances launches several into a reservation.
-    asker = "EC2 Fleet" if request.group_reservation is None else "EC2"
+    asker = "EC2 Fleet" if reservation_of_group(request) is None else "EC2"
     asked = f"{asker} would be asked for {what}{at_once}: {named}{within}; {limit}"
     if len(request.overrides) == 1:
         return asked

@@ -98,10 +98,3 @@ def test_several_machines_are_requested_of_a_reservation_that_has_them() -> None
         return request.reservation if request else None
 
     assert [reserved_for(size) for size in (1, 2, 3, 4)] == [small, small, large, None]
-
-
-def test_run_instances_launches_several_in_a_reservation_and_a_fleet_all_others() -> None:
-    one, several = (request_of(make_reserved(BLOCK)), replace(request_of(make_reserved(BLOCK)), size=2))
-
-    assert (one.group_reservation, several.group_reservation) == (None, BLOCK)
-    assert replace(request_of(own()), size=2).group_reservation is None

@@ -171,11 +171,6 @@ class FleetRequest:
         return self.reservation.reservation_id if self.reservation else ""
 
     @property
-    def group_reservation(self) -> Reservation | None:
-        """Return the reservation of several machines, which RunInstances launches: EC2 Fleet would launch a part."""
-        return self.reservation if self.size > 1 else None
-
-    @property
     def usd_per_hour(self) -> float:
         """Return the price of the most expensive override, which counts until EC2 has chosen one."""
         return max(each.usd_per_hour for each in self.overrides)

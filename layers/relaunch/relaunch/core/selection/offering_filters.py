@@ -232,6 +232,8 @@ def check_usage_class(_criteria: OfferingCriteria, offering: Offering) -> Reject
 
 def check_reservation(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
     """Reject reservations that cannot be used, are not active, have too few free instances, or end too soon."""
+    if offering.reservation is None and offering.reserved_until is None:
+        return None
     return find_reservation_problem(offering, criteria.now, criteria.work, criteria.machines)
 
 

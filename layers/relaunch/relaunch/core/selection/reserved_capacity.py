@@ -18,10 +18,7 @@ _POLL_INTERVAL = timedelta(minutes=5)
 def find_reservation_problem(
     offering: Offering, now: datetime, work: WorkAhead | None, machines: int
 ) -> Rejection | None:
-    """Return why what is reserved cannot be used by a job that needs so many machines of it at once.
-
-    None for what is not reserved.
-    """
+    """Return why what is reserved cannot be used by a job that needs so many machines of it at once; None if it can."""
     reservation = offering.reservation
     if reservation is None:
         return _find_end(offering, now, work)

@@ -19,6 +19,7 @@ from relaunch.core.machines.events import (
     Refusal,
     RefusalKind,
 )
+from relaunch.core.machines.groups import reservation_of_group
 from relaunch.core.machines.machine import FleetRequest
 from relaunch.core.machines.settings import MACHINE_TAG, STACK_TAG
 from relaunch.core.offerings.offering import OfferingKey
@@ -68,7 +69,7 @@ class Ec2Fleet:
         violations = check_limits(request, self._stack)
         if violations:
             return FleetRefused((Refusal(RefusalKind.CONFIGURATION, NOT_SENT, "; ".join(violations)),))
-        reservation = request.group_reservation
+        reservation = reservation_of_group(request)
         action = "CreateFleet" if reservation is None else "RunInstances"
         try:
             if reservation is None:
