@@ -19,7 +19,6 @@ from relaunch.core.lifecycle.market_choice import MarketChoice, follows_market, 
 from relaunch.core.lifecycle.market_notices import deadline_notices, with_awaited
 from relaunch.core.lifecycle.paces import Pace, on_demand_paces
 from relaunch.core.lifecycle.spot_pools import retried_sooner
-from relaunch.core.machines.groups import requests_of_members
 from relaunch.core.machines.machine import FleetRequest
 from relaunch.core.machines.request import build_request
 from relaunch.core.market.thresholds import Thresholds
@@ -285,7 +284,7 @@ def with_request(plan: Plan, deps: PlanDependencies) -> Plan:
     request = build_request(
         selection, "", "", "", deps.machine_settings, deps.limits.machines, gang_size=nodes if nodes > 1 else 0
     )
-    return replace(plan, request=request and requests_of_members(request, nodes)[0])
+    return replace(plan, request=request and replace(request, size=nodes))
 
 
 def in_zones(available: AvailableOfferings, zones: Collection[str]) -> AvailableOfferings:

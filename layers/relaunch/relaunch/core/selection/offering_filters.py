@@ -12,13 +12,13 @@ from relaunch.core.offerings.managed_instances import managed_rejection
 from relaunch.core.offerings.offering import GP3_USD_PER_GIB_MONTH, CapacityMemory, Offering
 from relaunch.core.offerings.peaks import Peaks
 from relaunch.core.offerings.quotas import NO_QUOTAS, Quotas, quota_of
+from relaunch.core.offerings.reservations import TAKEN_BEFORE_END
 from relaunch.core.records import dataclass
-from relaunch.core.selection.expected_cost import NO_PEAKS, WorkAhead, derive_work
+from relaunch.core.selection.expected_cost import CHECKPOINT_INTERVAL, NO_PEAKS, START_OVERHEAD, WorkAhead, derive_work
 from relaunch.core.selection.instance_type_filters import find_unsatisfied
 from relaunch.core.selection.neuron_devices import NETWORK_MODES, requires_neuron
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.requirements import Requirements, fills_instance
-from relaunch.core.selection.reserved_capacity import find_reservation_problem
 from relaunch.core.selection.speeds import NO_RATES, Rates
 
 DEFAULT_MAX_PRICE_USD_PER_HOUR = 40.0
@@ -29,6 +29,8 @@ OWN_PRICE_CAP = "the job's max_price_per_hour"
 _NONE = timedelta(0)
 # When other jobs release vCPUs is not known.
 _QUOTA_POLL_INTERVAL = timedelta(minutes=5)
+# Nor when an instance of a reservation is free again, or somebody extends it.
+_RESERVATION_POLL_INTERVAL = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,8 @@ class PriceCap:
 class OfferingCriteria:
     """The input of the filters on offerings; `price_caps` are the definition's and the stack's, the lower one first.
 
-    `work` is that of the job, None if its duration is unknown. Of its `nodes` it needs `machines` more at once: fewer
-    where it keeps some.
+    `work` is that of the job, None if its duration is unknown. Of its `nodes` it needs `machines` at once: fewer where
+    it keeps some.
     """
 
     required: Requirements
@@ -119,6 +121,15 @@ def derive_criteria(  # noqa: PLR0913 - all that a selection depends on
         nodes=definition.nodes,
         machines=definition.nodes if machines is None else machines,
     )
+
+
+def _least_reserved_time(work: WorkAhead | None, machine: InstanceType) -> timedelta:
+    """Return how long a job must run so that something is left of it: to its end, or to a checkpoint if it has some."""
+    speed = None if work is None else work.speed_of(machine)
+    if work is None or speed is None:
+        return START_OVERHEAD + CHECKPOINT_INTERVAL
+    duration = work.at_speed(speed.slow).duration_left
+    return START_OVERHEAD + (min(CHECKPOINT_INTERVAL, duration) if work.has_checkpoint else duration)
 
 
 def _price_caps(own: float | None, stack: float | None) -> tuple[PriceCap, ...]:
@@ -232,9 +243,46 @@ def check_usage_class(_criteria: OfferingCriteria, offering: Offering) -> Reject
 
 def check_reservation(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
     """Reject reservations that cannot be used, are not active, have too few free instances, or end too soon."""
-    if offering.reservation is None and offering.reserved_until is None:
+    reservation = offering.reservation
+    now = criteria.now
+    if reservation is None:
+        return _check_end(criteria, offering)
+    if reservation.obstacle or reservation.is_over:
+        return Rejection(f"{reservation} {reservation.obstacle or f'is {reservation.state}'}")
+    if too_small := reservation.describe_size(criteria.machines):
+        return Rejection(too_small)
+    again_at = now + _RESERVATION_POLL_INTERVAL
+    if not reservation.is_active:
+        starts_at = reservation.starts_at
+        start = f", and starts {starts_at:%Y-%m-%d %H:%M} UTC" if starts_at else ""
+        reason = f"{reservation} is {reservation.state}{start}"
+        return Rejection(reason, is_permanent=False, retry_at=max(starts_at or again_at, again_at))
+    if too_short := _check_left(criteria, offering, reservation.usable_until, str(reservation)):
+        return too_short
+    reason = reservation.describe_lack(criteria.machines)
+    if not reservation.is_launchable:
+        reason = f"EC2 launches nothing into {reservation} now: its launch status is unlaunchable"
+    return Rejection(reason, is_permanent=False, retry_at=again_at) if reason else None
+
+
+def _check_end(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
+    """Reject what a capacity provider has reserved once it ends, as a Capacity Block does, which others outlast."""
+    ends_at = offering.reserved_until
+    if ends_at is None:
         return None
-    return find_reservation_problem(offering, criteria.now, criteria.work, criteria.machines)
+    what = "what its capacity provider has reserved"
+    if ends_at <= criteria.now:
+        return Rejection(f"{what} ended at {ends_at:%Y-%m-%d %H:%M} UTC, as CapacityProviders says")
+    return _check_left(criteria, offering, ends_at - TAKEN_BEFORE_END, what)
+
+
+def _check_left(criteria: OfferingCriteria, offering: Offering, until: datetime | None, what: str) -> Rejection | None:
+    least = _least_reserved_time(criteria.work, offering.instance_type)
+    if until is None or until - criteria.now >= least:
+        return None
+    minutes = least // timedelta(minutes=1)
+    reason = f"{what} is usable until {until:%Y-%m-%d %H:%M} UTC; the job needs {minutes} minutes of it"
+    return Rejection(reason, is_permanent=False, retry_at=criteria.now + _RESERVATION_POLL_INTERVAL)
 
 
 def check_ami(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:

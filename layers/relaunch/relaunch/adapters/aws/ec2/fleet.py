@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from relaunch.adapters.aws.ec2.create_fleet import answer_of_response, build_create_fleet, check_limits
 from relaunch.adapters.aws.ec2.fleet_errors import answer_of_error
 from relaunch.adapters.aws.ec2.instances import ask_about_each, is_impaired, read_instances
-from relaunch.adapters.aws.ec2.run_instances import answer_of_instances, build_run_instances
 from relaunch.adapters.aws.ec2.spot_prices import read_history
 from relaunch.adapters.aws.errors import AwsError, aws_errors
 from relaunch.core.machines.events import (
@@ -23,6 +22,7 @@ from relaunch.core.machines.groups import reservation_of_group
 from relaunch.core.machines.machine import FleetRequest
 from relaunch.core.machines.settings import MACHINE_TAG, STACK_TAG
 from relaunch.core.offerings.offering import OfferingKey
+from relaunch.core.offerings.reservations import Reservation
 from relaunch.ports import Termination, TransientError
 
 if TYPE_CHECKING:
@@ -69,15 +69,23 @@ class Ec2Fleet:
         violations = check_limits(request, self._stack)
         if violations:
             return FleetRefused((Refusal(RefusalKind.CONFIGURATION, NOT_SENT, "; ".join(violations)),))
-        reservation = reservation_of_group(request)
-        action = "CreateFleet" if reservation is None else "RunInstances"
+        if (reservation := reservation_of_group(request)) is not None:
+            return self._run_instances(request, reservation)
         try:
-            if reservation is None:
-                return answer_of_response(request, self._single_send.create_fleet(**build_create_fleet(request)))
-            launched = self._single_send.run_instances(**build_run_instances(request, reservation))
+            response = self._single_send.create_fleet(**build_create_fleet(request))
         except AwsError as error:
-            return answer_of_error(error, action)
-        return answer_of_instances(request, launched)
+            return answer_of_error(error)
+        return answer_of_response(request, response)
+
+    def _run_instances(self, request: FleetRequest, reservation: Reservation) -> FleetAnswer:
+        # Few machines are launched so: a function starts without it.
+        from relaunch.adapters.aws.ec2.run_instances import answer_of_instances, build_run_instances  # noqa: PLC0415
+
+        try:
+            response = self._single_send.run_instances(**build_run_instances(request, reservation))
+        except AwsError as error:
+            return answer_of_error(error, "RunInstances")
+        return answer_of_instances(request, response)
 
     def find(self, machine_id: str) -> list[InstanceObservation]:
         # Not by client token: EC2 gives the instances of a fleet one of its own. Another stack may have a machine with

@@ -8,18 +8,18 @@ from fakes.builders import NOW, make_offering
 from fakes.reservations import make_block, make_reservation, make_reserved
 from relaunch.core.offerings.reservations import Reservation
 from relaunch.core.selection.rejection import Rejection
-from relaunch.core.selection.reserved_capacity import find_reservation_problem
+from unit.core.selection.test_offering_filters import FILTERS, criteria
 
 BLOCK = "Capacity Block cr-0b10c0b10c0b10c00"
 AGAIN_AT = NOW + timedelta(minutes=5)
 
 
 def problem(reservation: Reservation, machines: int) -> Rejection | None:
-    return find_reservation_problem(make_reserved(reservation), NOW, None, machines)
+    return FILTERS["reservation"](criteria(nodes=machines), make_reserved(reservation))
 
 
 def test_what_is_not_reserved_has_no_problem() -> None:
-    assert find_reservation_problem(make_offering(), NOW, None, 4) is None
+    assert FILTERS["reservation"](criteria(nodes=4), make_offering()) is None
 
 
 @pytest.mark.parametrize("machines", [1, 3])
