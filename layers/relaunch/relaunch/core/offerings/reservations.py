@@ -71,8 +71,8 @@ class Reservation:
     def describe_size(self, machines: int) -> str:
         """Return why it never has so many machines at once; empty if it may.
 
-        A Capacity Block is extended in time alone ("Extend Capacity Blocks", EC2 User Guide). A capacity reservation may
-        be given more instances.
+        A Capacity Block is extended in time alone ("Extend Capacity Blocks", EC2 User Guide). A capacity reservation
+        may be given more instances.
         """
         if self.type is ReservationType.ON_DEMAND or not 0 < self.total < machines:
             return ""
