@@ -13,6 +13,8 @@ from relaunch_local.simulation.scenario import Scenario
 
 _SHARE = 0.08
 _GANG_SHARE = 0.35
+_FIRST_GANG = 400
+"""The first seed whose gang may take what is reserved; those before it are as without."""
 _IDS = ("cr-0a11c0a11c0a11c00", "cr-0de0de0de0de0de00")
 """Another block is announced in other seeds too: `capacity-block-of-others-ends`."""
 _POLICIES = {
@@ -64,7 +66,8 @@ def with_reserved_gang(chance: Chance, scenario: Scenario) -> Scenario:
     """Let what is reserved be for the job of several nodes, in some companies that have one."""
     gang = next((each for each in scenario.definitions if each.nodes > 1 and each.target is Target.ECS), None)
     dice = chance.stream("scenario/gang-reservations")
-    if gang is None or scenario.machines.reservations or dice.random() >= _GANG_SHARE:
+    is_spared = gang is None or chance.seed < _FIRST_GANG or bool(scenario.machines.reservations)
+    if is_spared or gang is None or dice.random() >= _GANG_SHARE:
         return scenario
     machines = scenario.machines
     names = _IDS[: dice.randint(1, 2)]
