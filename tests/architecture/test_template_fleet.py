@@ -1,5 +1,6 @@
 """The role of request_machine calls the simulated EC2 Fleet, which checks each permission of a launch as EC2 does."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -8,11 +9,14 @@ from architecture.conftest import Template
 from architecture.role_policies import RolePolicies
 from fakes.fleet import make_fleet_request, make_override
 from fakes.fleet_region import ROLE, FleetRegion
+from fakes.reservations import make_block
 from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.machines.events import FleetAnswer, FleetRefused, InstanceLaunched, RefusalKind
 from relaunch.core.machines.settings import MACHINE_TAG, STACK_TAG
+from relaunch.core.offerings.reservations import Reservation
 from relaunch.ports import Termination
+from relaunch_local.ecs.engine.reservations import CapacityReservation
 from relaunch_local.iam.policies import PolicyAuthorizer
 
 STACK = "relaunch"
@@ -80,8 +84,53 @@ RESERVATION = "arn:aws:ec2:us-east-1:{account}:capacity-reservation/{name}"
 DESCRIBING = "ec2:DescribeCapacityReservations"
 
 
+def reserve(requesting: Requesting) -> Reservation:
+    """Let the region have a block of 3; return it."""
+    block = make_block()
+    now = requesting.region.clock.now()
+    reserved = CapacityReservation(
+        block.reservation_id, "g5.xlarge", "us-east-1a", 3, block.type.value, now, now + timedelta(days=1)
+    )
+    requesting.region.simulator.reservations.add(reserved)
+    return block
+
+
 class TestReservations:
-    """The simulator has no reservations: the policies are asked themselves."""
+    """What the role of request_machine may launch into reservations, one machine by a fleet and several at once."""
+
+    @pytest.mark.parametrize("size", [1, 3])
+    def test_the_role_launches_one_machine_or_several_into_a_reservation_and_ends_them(
+        self, template: Template, size: int
+    ) -> None:
+        requesting = Requesting(template, CapacityReservations=make_block().reservation_id)
+
+        answer = requesting.answer(PurchaseOption.RESERVED, reservation=reserve(requesting), size=size)
+
+        assert isinstance(answer, InstanceLaunched), answer
+        requesting.region.clock.advance(60.0)
+        ids = [answer.instance_id, *answer.others]
+        assert requesting.fleet.terminate(ids) == dict.fromkeys(ids, Termination.ENDING)
+
+    @pytest.mark.parametrize("size", [1, 3])
+    @pytest.mark.parametrize(
+        "parameters",
+        [
+            pytest.param({"CapacityReservations": "cr-0a"}, id="another reservation"),
+            pytest.param({"MachineSubnets": "us-east-1b=subnet-b"}, id="subnet"),
+            pytest.param({"MachineLaunchTemplates": "gpu=lt-10:2"}, id="template"),
+            pytest.param({"MachineInstanceRoleArn": f"{ROLE}s"}, id="role"),
+            pytest.param({"AWS::StackName": "relaunch-2"}, id="stack"),
+        ],
+    )
+    def test_what_the_parameters_do_not_name_is_not_permitted_there(
+        self, template: Template, size: int, parameters: dict[str, str]
+    ) -> None:
+        named = {"CapacityReservations": make_block().reservation_id, **parameters}
+        requesting = Requesting(template, **named)
+
+        answer = requesting.answer(PurchaseOption.RESERVED, reservation=reserve(requesting), size=size)
+
+        assert kinds(answer) == {RefusalKind.NOT_PERMITTED}
 
     @pytest.mark.parametrize("action", ["ec2:CreateFleet", "ec2:RunInstances"])
     def test_machines_are_launched_into_those_of_the_stack_alone(self, template: Template, action: str) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 from authorization.stories import Stories, make_demo
 from fakes.fleet import make_fleet_request, make_override
 from fakes.github_api import TOKEN, GithubApi, serve_github
-from fakes.role_world import FAMILY, unique
+from fakes.reservations import make_block
+from fakes.role_world import FAMILY, RESERVATION, unique
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import GithubTrigger
 from relaunch.core.definitions.targets import WITH_PODS, Target
@@ -21,6 +22,7 @@ from relaunch.ports import PortError
 from relaunch.usecases.refresh_offerings import refresh_offerings
 from relaunch.usecases.sweep_deliveries import sweep_deliveries
 from relaunch_local.ecs import Purchase
+from relaunch_local.ecs.engine.reservations import CapacityReservation
 from relaunch_local.simulation.github import GithubWebhooks
 
 
@@ -71,6 +73,33 @@ def tell_of_a_machine_in_another_zone(stories: Stories) -> None:
     with stories.world.function("request_machine") as dependencies:
         tags = {"relaunch:stack": "relaunch", "relaunch:machine": machine_id}
         assert isinstance(dependencies.deps.fleet.request(replace(request, tags=tags)), InstanceLaunched)
+
+
+def tell_of_machines_in_a_reservation(stories: Stories) -> None:
+    """EC2 Fleet launches one machine into a reservation, and RunInstances several."""
+    world = stories.world
+    block = make_block(reservation_id=RESERVATION)
+    now = world.region.clock.now()
+    reserved = CapacityReservation(
+        RESERVATION, block.instance_type, block.zone, 3, block.type.value, now, now + timedelta(days=1)
+    )
+    world.region.simulator.reservations.add(reserved)
+    place = make_override("g5.xlarge", "us-east-1a", PurchaseOption.RESERVED, subnet_id="subnet-a")
+    with world.function("request_machine") as dependencies:
+        for size in (1, 2):
+            machine_id = unique("m")
+            request = make_fleet_request(
+                place,
+                machine_id=machine_id,
+                launch_template_id="lt-1",
+                launch_template_version="2",
+                tags={"relaunch:stack": "relaunch", "relaunch:machine": machine_id},
+                reservation=block,
+                size=size,
+            )
+            answer = dependencies.deps.fleet.request(request)
+            assert isinstance(answer, InstanceLaunched), answer
+            assert len(answer.others) == size - 1
 
 
 def tell_of_a_request_that_ec2_refuses(stories: Stories) -> None:

@@ -35,6 +35,7 @@ STORIES = (
     job_stories.tell_of_a_capacity_block_that_ends,
     machine_stories.tell_of_clusters,
     machine_stories.tell_of_a_machine_in_another_zone,
+    machine_stories.tell_of_machines_in_a_reservation,
     machine_stories.tell_of_an_agent_that_stays_away,
     machine_stories.tell_of_a_refresh,
     machine_stories.tell_of_a_sweep_of_failed_deliveries,
@@ -48,8 +49,6 @@ FLEET_OF_ECS = (
     "AmazonECSInfrastructureRolePolicyForManagedInstances.html"
 )
 KEPT = {
-    ("request_machine", "ec2:CreateFleet", "capacity-reservation"): FLEET,
-    ("request_machine", "ec2:RunInstances", "capacity-reservation"): FLEET,
     ("request_machine", "ec2:CreateFleet", "volume"): FLEET,
     ("request_machine", "ec2:CreateFleet", "image"): FLEET,
     ("request_machine", "ec2:CreateFleet", "security-group"): FLEET_OF_ECS,

@@ -6,7 +6,9 @@ from dataclasses import replace
 import pytest
 
 from fakes.fleet import MACHINE_ID
-from fakes.machine_sources import ON_DEMAND, Ec2, FakeEc2, override_of, request_for, simulated_ec2
+from fakes.machine_sources import ON_DEMAND, Ec2, FakeEc2, override_of, request_for, request_in, simulated_ec2
+from fakes.reservations import make_block, make_reservation
+from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.machines.events import (
     FleetDeferred,
     FleetRefused,
@@ -17,6 +19,7 @@ from relaunch.core.machines.events import (
     RefusalKind,
 )
 from relaunch.core.machines.machine import FleetRequest
+from relaunch.core.offerings.reservations import Reservation
 from relaunch.ports import MachineSource, Termination
 
 ENDED = (InstanceState.SHUTTING_DOWN, InstanceState.TERMINATED)
@@ -323,3 +326,67 @@ def test_an_instance_that_ended_long_ago_is_absent_and_does_not_keep_another_fro
     assert source.terminate([old, new]) == {old: Termination.ABSENT, new: Termination.ENDING}
     assert source.describe([old]) == {old: None}
     assert found(source) == []
+
+
+RESERVED = [pytest.param(make_block(), id="block"), pytest.param(make_reservation(available=3), id="reservation")]
+
+
+@pytest.mark.parametrize("reserved", RESERVED)
+def test_several_machines_in_one_reservation_are_launched_at_once(
+    ec2: Ec2, source: MachineSource, reserved: Reservation
+) -> None:
+    ec2.reserve(reserved)
+
+    answer = launched(source, request_in(reserved, 3))
+    ec2.settle()
+
+    instances = {answer.instance_id, *answer.others}
+    assert (len(instances), ec2.launch_count) == (3, 3)
+    assert set(found(source)) == instances
+    assert {seen(source, each).machine_id for each in instances} == {MACHINE_ID}
+    assert answer.offering == override_of(purchase=PurchaseOption.RESERVED).offering
+
+
+@pytest.mark.parametrize("reserved", RESERVED)
+def test_a_reservation_with_too_few_free_instances_launches_none(
+    ec2: Ec2, source: MachineSource, reserved: Reservation
+) -> None:
+    ec2.reserve(reserved)
+
+    answer = source.request(request_in(reserved, 4))
+
+    assert isinstance(answer, FleetRefused)
+    assert answer.is_raised
+    assert [each.kind for each in answer.refusals] == [RefusalKind.PRICE]
+    assert ec2.launch_count == 0
+
+
+def test_several_machines_whose_answer_was_lost_are_those_of_the_same_request_sent_again(
+    ec2: Ec2, source: MachineSource
+) -> None:
+    ec2.reserve(make_block())
+    ec2.lose_answer()
+    request = request_in(make_block(), 3)
+
+    assert isinstance(source.request(request), FleetUncertain)
+    again = launched(source, request)
+    ec2.settle()
+
+    assert ec2.launch_count == 3
+    assert set(found(source)) == {again.instance_id, *again.others}
+
+
+def test_a_throttled_request_for_several_in_a_reservation_launches_none(ec2: Ec2, source: MachineSource) -> None:
+    ec2.reserve(make_block())
+    ec2.throttle()
+
+    assert isinstance(source.request(request_in(make_block(), 2)), FleetDeferred)
+    assert ec2.launch_count == 0
+
+
+def test_another_request_for_several_with_the_same_token_launches_none(ec2: Ec2, source: MachineSource) -> None:
+    ec2.reserve(make_block())
+    launched(source, request_in(make_block(), 2))
+
+    assert isinstance(source.request(request_in(make_block(), 3)), FleetUncertain)
+    assert ec2.launch_count == 2

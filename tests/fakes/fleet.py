@@ -63,7 +63,7 @@ class FakeMachineSource:
     `refused` has the refusals by offering. `throttled` and `lost` are the numbers of the next requests that are
     throttled, and whose answer is lost after they took effect. `foreign` are instances of others, `hidden` the IDs of
     those that EC2 does not show yet, `impaired` of those whose status checks fail, asked for `status_checks` times. Of
-    several instances `missing` are not launched.
+    several instances `missing` are not launched. `free` is how many instances a reservation has, if not enough.
     """
 
     def __init__(self, stack: str = STACK) -> None:
@@ -71,6 +71,7 @@ class FakeMachineSource:
         self.throttled = 0
         self.lost = 0
         self.missing = 0
+        self.free: dict[str, int] = {}
         self.instances: dict[str, InstanceObservation] = {}
         self.foreign: dict[str, InstanceObservation] = {}
         self.hidden: set[str] = set()
@@ -101,6 +102,9 @@ class FakeMachineSource:
         return answer
 
     def _launch(self, request: FleetRequest) -> FleetAnswer:
+        reserved = request.reservation
+        if reserved is not None and self.free.get(reserved.reservation_id, request.size) < request.size:
+            return FleetRefused((Refusal(RefusalKind.PRICE, "ReservationCapacityExceeded"),), is_raised=True)
         refusals: list[Refusal] = []
         for offering in _in_order(request):
             if offering not in self.refused:

@@ -5,6 +5,7 @@ Both have the types and subnets of `request_for`, and are controlled by a test i
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from datetime import timedelta
 from typing import Any
 
 import boto3
@@ -17,8 +18,10 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.machines.events import InstanceLaunched, RefusalKind
 from relaunch.core.machines.machine import FleetOverride, FleetRequest
 from relaunch.core.offerings.offering import OfferingKey
+from relaunch.core.offerings.reservations import Reservation
 from relaunch.ports import MachineSource
 from relaunch_local.ecs import EcsServer, Fault, FaultMoment, FleetFault, HostPlan, Purchase
+from relaunch_local.ecs.engine.reservations import CapacityReservation
 from relaunch_local.iam.permission import Permission
 from relaunch_local.request_guard.guard import RequestGuard
 
@@ -44,14 +47,20 @@ def override_of(
     )
 
 
-def request_for(*overrides: FleetOverride, machine_id: str = MACHINE_ID) -> FleetRequest:
+def request_for(*overrides: FleetOverride, machine_id: str = MACHINE_ID, **fields: Any) -> FleetRequest:
     """Return the request of a machine; without overrides, for g5.xlarge spot in us-east-1a."""
     return make_fleet_request(
         *(overrides or (override_of(),)),
         machine_id=machine_id,
         launch_template_id="lt-1",
         launch_template_version="2",
+        **fields,
     )
+
+
+def request_in(reservation: Reservation, size: int) -> FleetRequest:
+    """Return the request for so many machines in a reservation of g5.xlarge in us-east-1a."""
+    return request_for(override_of(purchase=PurchaseOption.RESERVED), reservation=reservation, size=size)
 
 
 class FakeEc2:
@@ -85,12 +94,16 @@ class FakeEc2:
         """Let the permission to launch an instance be missing for the next request, which is `request_for()`."""
         self._fake.refused[request_for().overrides[0].offering] = (RefusalKind.NOT_PERMITTED, "UnauthorizedOperation")
 
+    def reserve(self, reservation: Reservation) -> None:
+        """Let a reservation have as many free instances as it says."""
+        self._fake.free[reservation.reservation_id] = reservation.available
+
     def throttle(self) -> None:
-        """Throttle the next CreateFleet."""
+        """Throttle the next launch."""
         self._fake.throttled = 1
 
     def lose_answer(self) -> None:
-        """Lose the answer to the next CreateFleet, which takes effect."""
+        """Lose the answer to the next launch, which takes effect."""
         self._fake.lost = 1
 
     def empty_answer(self) -> None:
@@ -140,6 +153,20 @@ class SimulatedEc2:
     def forbid_launch(self) -> None:
         self._region.simulator.fleets.faults.append(FleetFault("UnauthorizedOperation"))
 
+    def reserve(self, reservation: Reservation) -> None:
+        now = self._region.clock.now()
+        known = CapacityReservation(
+            reservation.reservation_id,
+            reservation.instance_type,
+            reservation.zone,
+            reservation.available,
+            reservation.type.value,
+            starts_at=now,
+            ends_at=now + timedelta(days=1),
+        )
+        with self._region.clock.lock:
+            self._region.simulator.reservations.add(known)
+
     def throttle(self) -> None:
         self._fail(Fault(FaultMoment.THROTTLE))
 
@@ -164,7 +191,8 @@ class SimulatedEc2:
         return instance_id
 
     def _fail(self, fault: Fault) -> None:
-        self._region.simulator.faults.fail_next("CreateFleet", 1, fault)
+        for action in ("CreateFleet", "RunInstances"):
+            self._region.simulator.faults.fail_next(action, 1, fault)
 
     def _advance(self, seconds: float) -> None:
         with self._region.clock.lock:

@@ -114,8 +114,8 @@ def _unlimited(name: str) -> Planting:
 
 
 def _raised_is_final(original: Callable[..., Any]) -> Callable[..., Any]:
-    def answer_of_error(error: Any) -> Any:
-        answer = original(error)
+    def answer_of_error(error: Any, action: str = "CreateFleet") -> Any:
+        answer = original(error, action)
         return replace(answer, is_raised=False) if isinstance(answer, FleetRefused) else answer
 
     return answer_of_error

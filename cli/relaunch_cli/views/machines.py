@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from relaunch.core.machines.charges import cost_so_far
 from relaunch.core.machines.decision import MICRO_USD, MachineTotals
 from relaunch.core.machines.ending import is_left_to_ec2
+from relaunch.core.machines.groups import reservation_of_group
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import FleetRequest, Machine, MachineState
 from relaunch.core.offerings.offering import OfferingKey
@@ -84,14 +85,19 @@ def describe_left(machines: Iterable[Machine], now: datetime) -> str:
 
 
 def describe_fleet_request(request: FleetRequest, price_tolerance: float) -> str:
-    """Return what EC2 Fleet would be asked for: `one spot machine: g6.xlarge in us-east-1a b, at most $0.4000/h`."""
+    """Return what EC2 would be asked for: `one spot machine: g6.xlarge in us-east-1a b, at most $0.4000/h`."""
     by_type: dict[str, list[str]] = {}
     for override in request.overrides:
         by_type.setdefault(override.offering.instance_type, []).append(override.offering.zone or "?")
     named = ", ".join(f"{name} in {join_zones(zones)}" for name, zones in by_type.items())
-    limit = f"at most ${format_price(request.usd_per_hour)}/h"
+    each = "" if request.size == 1 else " each"
+    limit = f"at most ${format_price(request.usd_per_hour)}/h{each}"
     within = f" from {request.reservation}" if request.reservation else ""
-    asked = f"EC2 Fleet would be asked for one {request.purchase} machine: {named}{within}; {limit}"
+    what = f"one {request.purchase} machine" if request.size == 1 else f"{request.size} {request.purchase} machines"
+    at_once = "" if request.size == 1 else ", all or none"
+    # RunInstances launches several into a reservation.
+    asker = "EC2 Fleet" if reservation_of_group(request) is None else "EC2"
+    asked = f"{asker} would be asked for {what}{at_once}: {named}{within}; {limit}"
     if len(request.overrides) == 1:
         return asked
     more = format_percentage(price_tolerance)

@@ -46,7 +46,7 @@ _CONSEQUENCES = {
 }
 
 _EFFECTS = {
-    AskFleet: "CreateFleet, with an optional delay",
+    AskFleet: "CreateFleet or RunInstances, with an optional delay",
     TerminateInstance: "TerminateInstances for its instance",
     DeregisterNode: "DeregisterContainerInstance, for a registration that outlived its instance",
     TellJobs: "request the launch of the jobs that wait for it",

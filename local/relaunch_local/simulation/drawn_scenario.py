@@ -44,7 +44,7 @@ from relaunch_local.simulation.job_scenario import (
 )
 from relaunch_local.simulation.notice_scenario import with_notices
 from relaunch_local.simulation.other_trigger_scenario import with_other_triggers
-from relaunch_local.simulation.reservation_scenario import with_reservations
+from relaunch_local.simulation.reservation_scenario import with_reservations, with_reserved_gang
 from relaunch_local.simulation.scenario import (
     BUCKET,
     CHECKPOINTS,
@@ -78,7 +78,9 @@ def draw_scenario(chance: Chance, *, has_gangs: bool = False) -> Scenario:
     drawn = _draw_scenario(chance)
     if has_cluster_gang(chance.seed) or (has_gangs and (drawn.cluster is not None or gains_cluster(chance.seed))):
         drawn = with_cluster_gang(chance, drawn)
-    return with_speeds(chance, with_gang(chance, drawn) if has_gangs or has_gang(chance.seed) else drawn)
+    if has_gangs or has_gang(chance.seed):
+        drawn = with_reserved_gang(chance, with_gang(chance, drawn))
+    return with_speeds(chance, drawn)
 
 
 def _draw_scenario(chance: Chance) -> Scenario:

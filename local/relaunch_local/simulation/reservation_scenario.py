@@ -5,12 +5,16 @@ from dataclasses import replace
 
 from relaunch.core.definitions.accelerator import PurchasePolicy
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.definitions.targets import Target
 from relaunch_local.simulation.aws.recipes import Recipe
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.machine_scenario import MachineScenario, PlannedReservation
 from relaunch_local.simulation.scenario import Scenario
 
 _SHARE = 0.08
+_GANG_SHARE = 0.35
+_FIRST_GANG = 400
+"""The first seed whose gang may take what is reserved; those before it are as without."""
 _IDS = ("cr-0a11c0a11c0a11c00", "cr-0de0de0de0de0de00")
 """Another block is announced in other seeds too: `capacity-block-of-others-ends`."""
 _POLICIES = {
@@ -58,6 +62,37 @@ def with_reservations(chance: Chance, scenario: Scenario) -> Scenario:
     return replace(drawn, definitions=definitions, recipes=recipes)
 
 
+def with_reserved_gang(chance: Chance, scenario: Scenario) -> Scenario:
+    """Let what is reserved be for the job of several nodes, in some companies that have one."""
+    gang = next((each for each in scenario.definitions if each.nodes > 1 and each.target is Target.ECS), None)
+    dice = chance.stream("scenario/gang-reservations")
+    is_spared = gang is None or chance.seed < _FIRST_GANG or bool(scenario.machines.reservations)
+    if is_spared or gang is None or dice.random() >= _GANG_SHARE:
+        return scenario
+    machines = scenario.machines
+    names = _IDS[: dice.randint(1, 2)]
+    planned = tuple(
+        replace(
+            _draw_reservation(dice, name, machines, scenario.chaos_seconds),
+            total=dice.choice((gang.nodes, gang.nodes, gang.nodes + 1, 2 * gang.nodes, gang.nodes - 1)),
+        )
+        for name in names
+    )
+    unreadable: tuple[tuple[float, float], ...] = ()
+    if dice.random() < _UNREADABLE_SHARE / 2:
+        begins_at = dice.uniform(0.0, 0.5) * scenario.chaos_seconds
+        unreadable = ((begins_at, begins_at + 60.0 * 60.0 ** dice.random()),)
+    definitions = tuple(
+        _take(dice, each, planned, share=1.0 if each is gang else _TAKING_SHARE / 3) for each in scenario.definitions
+    )
+    recipes = {**scenario.recipes, gang.name: _draw_longer(dice, scenario.recipes[gang.name])}
+    machines = replace(
+        machines, reservations=planned, raises_reservation_errors=dice.random() < 0.5, unreadable=unreadable
+    )
+    intensity = min(scenario.intensity, dice.choice((0.4, 1.0)))
+    return replace(scenario, intensity=intensity, machines=machines, definitions=definitions, recipes=recipes)
+
+
 def _draw_longer(dice: random.Random, recipe: Recipe) -> Recipe:
     """Let half of the trainings take so long that a block may end meanwhile."""
     hours = dice.uniform(1.0, 3.0)
@@ -88,11 +123,16 @@ def _draw_reservation(
     return replace(reservation, cancelled_at=ends_at) if way < 0.7 else reservation
 
 
-def _take(dice: random.Random, definition: JobDefinition, planned: tuple[PlannedReservation, ...]) -> JobDefinition:
+def _take(
+    dice: random.Random,
+    definition: JobDefinition,
+    planned: tuple[PlannedReservation, ...],
+    share: float = _TAKING_SHARE,
+) -> JobDefinition:
     draw = dice.random()
-    alone = dice.random() < _ALONE_SHARE and any(each.lasts for each in planned)
+    alone = dice.random() < _ALONE_SHARE and any(each.lasts and each.total >= definition.nodes for each in planned)
     policy = _POLICIES.get(definition.purchase)
-    if policy is None or draw >= _TAKING_SHARE:
+    if policy is None or draw >= share:
         return definition
     definition = replace(definition, deadline=definition.deadline if dice.random() < 0.3 else None)
     # Who takes nothing else waits until it is extended, or the next one begins, which may take weeks.

@@ -32,8 +32,9 @@ def machines_json(
 
 
 def fleet_request_json(request: FleetRequest) -> JsonObject:
-    """Return what EC2 Fleet would be asked for."""
+    """Return what EC2 would be asked for."""
     return {
+        "machines": request.size,
         "purchase": request.purchase.value,
         "launch_template_id": request.launch_template_id,
         "launch_template_version": request.launch_template_version,

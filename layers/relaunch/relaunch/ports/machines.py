@@ -27,7 +27,7 @@ class MachineSource(Protocol):
     """EC2: machines of our own."""
 
     def request(self, request: FleetRequest) -> FleetAnswer:
-        """Call CreateFleet; every response, including an error, is an answer."""
+        """Call CreateFleet, or RunInstances for several in a reservation; every response or error is an answer."""
         ...
 
     def find(self, machine_id: str) -> list[InstanceObservation]:

@@ -99,19 +99,24 @@ def _select(job: Job, deps: LaunchDependencies) -> Selection:
     return follow_market(job, selection, available, deps)
 
 
-def select_offerings(job: Job, deps: LaunchDependencies) -> tuple[Selection, AvailableOfferings]:
+def select_offerings(
+    job: Job, deps: LaunchDependencies, machines: int | None = None
+) -> tuple[Selection, AvailableOfferings]:
     """Return what selection keeps and rejects for a job, and what it was selected from.
+
+    A job of several nodes needs so many `machines` at once, by default all.
 
     While reservations cannot be read, a job that has waited for them is launched elsewhere. Where nothing else is kept
     it waits on: what is reserved may be all that it can ever have.
     """
     options = job.definition.purchase.options
     try:
-        return _select_from(load_offerings(deps, job.job_id, options), job, deps)
+        return _select_from(load_offerings(deps, job.job_id, options), job, deps, machines)
     except ReservationsUnreadableError as error:
         if not goes_without_reserved(job, deps.clock.now()):
             raise
-        found = _select_from(load_offerings(deps, job.job_id, options - {PurchaseOption.RESERVED}), job, deps)
+        others = load_offerings(deps, job.job_id, options - {PurchaseOption.RESERVED})
+        found = _select_from(others, job, deps, machines)
         if not found[0].kept:
             raise
         deps.log.decided("reservations-unreadable", job_id=job.job_id, reason=str(error))
@@ -119,7 +124,7 @@ def select_offerings(job: Job, deps: LaunchDependencies) -> tuple[Selection, Ava
 
 
 def _select_from(
-    available: AvailableOfferings, job: Job, deps: LaunchDependencies
+    available: AvailableOfferings, job: Job, deps: LaunchDependencies, machines: int | None
 ) -> tuple[Selection, AvailableOfferings]:
     # On the only model that it may have a job without a limit is launched at any speed.
     if is_in_market(job) or len(job.definition.accelerator.models) != 1:
@@ -139,6 +144,7 @@ def _select_from(
         available.limits,
         left=share_left(job),
         ran=job.run_time(available.at),
+        machines=machines,
     )
     return prefer_low_risk(selection, available.shortage_risks), available
 

@@ -92,6 +92,8 @@ def claim_machine(
     reason = "no subnet or launch template for what was selected: check MachineSubnets and MachineLaunchTemplates"
     if taken := [str(each.reservation) for each in selection.kept if each.reservation]:
         reason = f"no instance of {', '.join(taken)} is free, and none has room for this job"
+        if is_gang(job):
+            reason = f"not as many instances of {', '.join(taken)} are free as this job needs at once"
         return apply_event(job, NothingKept(selection, reason, WaitReason.CAPACITY, retry_at=None), deps)
     return apply_event(job, MachineLost(job.machine_id, Consequence.PAUSE, reason), deps)
 
@@ -194,6 +196,7 @@ def _new_claim(
     machine_id = machine_id_of(job.job_id, attempt_number, job.machines.requested + 1)
     settings = deps.machine_settings
     doubted = doubted_pools(known, now)
+    size = survivors.missing or job.definition.nodes
     image = _image(job)
     request = build_request(
         selection,
@@ -205,7 +208,7 @@ def _new_claim(
         image=image,
         kept=kept,
         doubted=doubted,
-        is_for_gang=is_gang(job),
+        gang_size=size if is_gang(job) else 0,
     )
     if request is None:
         return None
@@ -229,7 +232,7 @@ def _new_claim(
             beside_usd_per_hour=beside,
             on_demand=on_demand_prices(request, selection.kept),
         )
-        for each in requests_of_members(request, survivors.missing or job.definition.nodes)
+        for each in requests_of_members(request, size)
     )
     detail = "; ".join(part for part in (describe_machine(first.machine), survivors.reason) if part)
     ranks = survivors.with_new(each.machine.machine_id for each in (first, *others))

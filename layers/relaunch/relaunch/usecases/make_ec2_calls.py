@@ -103,7 +103,7 @@ def _note_refused(machine: Machine, deps: FleetDependencies) -> Machine:
 
 
 def _request(machine: Machine, deps: FleetDependencies) -> Machine | None:
-    """Call CreateFleet.
+    """Ask EC2 for the machine, by CreateFleet or RunInstances.
 
     A request of unknown outcome is looked for by the tags of its instance, and sent again with its client token; after
     a while it is only looked for, until it is certain that there is no instance. While machines are off none is sent.

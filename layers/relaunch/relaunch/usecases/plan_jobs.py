@@ -76,7 +76,7 @@ class Plan:
     `market` is what its market policy would choose for a job that is accepted now, None if it has none or its work is
     not known: `selection` keeps what that choice would be launched on. `image_doubts` describe what is unknown of its
     images, `bucket_notices` what its checkpoints may lack, and `driver_notices` what is doubtful about its driver on
-    ACS. `request` is what EC2 Fleet would be asked for, None if another way to a machine is better or the only one.
+    ACS. `request` is what EC2 would be asked for, None if another way to a machine is better or the only one.
     `fits` says of each node of a cluster whether the pod fits, None if the cluster was not asked, or no node can tell.
     `save_notices` say how often it should save, as far as its jobs have measured what a save takes.
     `quota_problem` says why nothing of the selection can start now for want of a quota that selection does not know.
@@ -273,14 +273,18 @@ def _with_market(
 
 
 def with_request(plan: Plan, deps: PlanDependencies) -> Plan:
-    """Return the plan with the request that a job would send to EC2 Fleet, if a machine of our own is the best choice.
+    """Return the plan with the request that a job would send to EC2, if a machine of our own is the best choice.
 
     A job that finds room on a machine that runs already requests none.
     """
     selection = plan.selection
     if selection is None or selection.chosen is None or not selection.chosen.is_own_machine:
         return plan
-    return replace(plan, request=build_request(selection, "", "", "", deps.machine_settings, deps.limits.machines))
+    nodes = plan.definition.nodes
+    request = build_request(
+        selection, "", "", "", deps.machine_settings, deps.limits.machines, gang_size=nodes if nodes > 1 else 0
+    )
+    return replace(plan, request=request and replace(request, size=nodes))
 
 
 def in_zones(available: AvailableOfferings, zones: Collection[str]) -> AvailableOfferings:

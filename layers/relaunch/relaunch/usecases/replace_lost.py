@@ -54,7 +54,7 @@ def _choose(job: Job, deps: LaunchDependencies) -> Survivors | SurvivorsLeft | N
 def _select_same(job: Job, kept: Survivors, deps: LaunchDependencies) -> Selection | SurvivorsLeft:
     """Return the selection with the offering of the machines that live alone, or why it is not chosen again."""
     key = job.current_attempt.placement.offering
-    selection, available = select_offerings(job, deps)
+    selection, available = select_offerings(job, deps, kept.missing)
     try:
         wanted = follow_market(job, selection, available, deps)
     except UnreadableProgressError as error:

@@ -31,6 +31,7 @@ MESSAGES = {
     "MaxSpotInstanceCountExceeded": "Max spot instance count exceeded",
     "ReservationCapacityExceeded": "The requested reservation does not have sufficient compatible and available "
     "capacity for this request.",
+    "InvalidCapacityReservationState.PendingActivation": "Your Capacity Block is not active yet.",
     "RequestLimitExceeded": "Request limit exceeded.",
     "UnauthorizedOperation": "You are not authorized to perform this operation.",
     "AuthFailure.ServiceLinkedRoleCreationNotPermitted": "The provided credentials do not have permission to create "

@@ -1,9 +1,10 @@
 """Capacity reservations of the region: Capacity Blocks for ML, and on-demand capacity reservations.
 
 Sources: "Capacity Blocks for ML", "Monitor Capacity Blocks using EventBridge", "Cancel a Capacity Reservation" (EC2
-User Guide), CapacityReservation and ModifyCapacityReservation (EC2 API Reference). The code for a full one is that of a
-user's RunInstances, whose message speaks of "compatible and available capacity" (scylladb/scylla-cluster-tests#8839);
-those for one that is not active, and the reason of instances that end with a block, are not published.
+User Guide), CapacityReservation and ModifyCapacityReservation (EC2 API Reference), "Error codes for the Amazon EC2
+API". The message for a full one is that of a user's RunInstances, which speaks of "compatible and available capacity"
+(scylladb/scylla-cluster-tests#8839); the code for one that has ended or was cancelled, and the reason of instances that
+end with a block, are not published.
 """
 
 import re
@@ -28,6 +29,8 @@ _ID = re.compile(r"cr-([0-9a-f]{8}|[0-9a-f]{17})")
 _OVER = frozenset({"expired", "cancelled"})
 FULL = "ReservationCapacityExceeded"
 _NOT_ACTIVE = "InvalidCapacityReservationState"
+_NOT_STARTED = "InvalidCapacityReservationState.PendingActivation"
+"""Of a Capacity Block; for another reservation no such code is documented ("Error codes for the Amazon EC2 API")."""
 
 
 @dataclass(slots=True, eq=False)
@@ -110,8 +113,10 @@ class CapacityReservations:
 
     def refusal_of(self, reservation: CapacityReservation, reservation_type: str, place: Place) -> str | None:
         """Return the error code of a launch into a reservation; None if there is a free instance for it."""
+        if reservation.state in _OVER:
+            return _NOT_ACTIVE
         if reservation.state != "active":
-            return _NOT_ACTIVE if reservation.state in _OVER else FULL
+            return _NOT_STARTED if reservation.is_block else FULL
         is_of_type = reservation.type == reservation_type
         is_alike = is_of_type and (reservation.instance_type, reservation.zone) == (place.instance_type, place.zone)
         ends_at = reservation.ends_at if reservation.is_block else None

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 
 from relaunch_local.ecs.engine.ec2_instances import Ec2Instances
-from relaunch_local.ecs.engine.fleet import Fleets, tags_of
+from relaunch_local.ecs.engine.fleet import FleetFault, Fleets, tags_of
 from relaunch_local.ecs.engine.fleet_offers import Offer, offer_of
 from relaunch_local.ecs.engine.fleet_tokens import FleetTokens
 from relaunch_local.ecs.engine.model import FleetMember, JsonObject
-from relaunch_local.ecs.engine.pools import message_of
+from relaunch_local.ecs.engine.pools import Room, message_of
 from relaunch_local.ecs.engine.settings import Purchase
 from relaunch_local.ecs.errors import EcsError
 from relaunch_local.ecs.rules.fleet import ON_DEMAND_RESERVATION
@@ -63,25 +63,36 @@ class InstanceLaunches:
         if not fleets.limits.may_run_instances():
             raise EcsError("RequestLimitExceeded", "Request limit exceeded.")
         self._check_market(wanted)
-        kind = wanted.market or ON_DEMAND_RESERVATION
-        room = fleets.room_for(offer, wanted.total, wanted.reservation_id, kind)
-        if room.instances < wanted.minimum:
-            raise EcsError(room.code, message_of(room.code, offer.place))
+        room = self._room(wanted, offer)
         member = FleetMember(
             "", request.get("ClientToken", ""), offer.template.instance_profile_arn, has_watchdog=False
         )
         launched = fleets.launch(offer, room.instances, tags, member, wanted.reservation_id, access_key)
         return self.described.reservation_of(launched)
 
+    def _room(self, wanted: InstancesRequest, offer: Offer) -> Room:
+        """Return how many are launched: the minimum at least, unless a fault launches a part."""
+        fleets = self.fleets
+        fault = fleets.faults.popleft() if fleets.faults else FleetFault()
+        if fault.code:
+            raise EcsError(fault.code, message_of(fault.code, offer.place))
+        room = fleets.room_for(offer, wanted.total, wanted.reservation_id, wanted.market or ON_DEMAND_RESERVATION)
+        if room.instances < wanted.minimum:
+            raise EcsError(room.code, message_of(room.code, offer.place))
+        return room if fault.launched is None else Room(min(room.instances, fault.launched))
+
     def _check_market(self, wanted: InstancesRequest) -> None:
-        """Raise an error if a Capacity Block is not said to be one, or is none."""
+        """Raise an error if a Capacity Block is not said to be one, or is none.
+
+        Code and text for a block without its market type are those that users report
+        (terraform-aws-modules/terraform-aws-ec2-instance#404); the other case is not documented.
+        """
         if not wanted.reservation_id:
             return
         reservation = self.fleets.reservations.find(wanted.reservation_id)
         if reservation.is_block != bool(wanted.market):
-            kind = "a Capacity Block" if reservation.is_block else "no Capacity Block"
-            message = f"{wanted.reservation_id} is {kind}: the MarketType must say so."
-            raise EcsError("InvalidParameterCombination", message)
+            message = "The market type (purchasing) option is not valid. Choose a different market type and try again."
+            raise EcsError("InvalidParameterValue", message)
 
     def _check_living(self, answer: JsonObject) -> None:
         ids = [each["InstanceId"] for each in answer["Instances"]]

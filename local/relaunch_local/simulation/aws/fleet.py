@@ -62,8 +62,13 @@ _RAISED = (
 )
 _RAISED_BY_RUN_INSTANCES = (
     "InsufficientInstanceCapacity",
+    "InsufficientReservedInstanceCapacity",
+    "InsufficientFreeAddressesInSubnet",
     "ReservationCapacityExceeded",
+    "InvalidCapacityReservationState",
+    "InvalidCapacityReservationState.PendingActivation",
     "InvalidParameterValue",
+    "IdempotentParameterMismatch",
     "UnauthorizedOperation",
     "RequestLimitExceeded",
     "Unavailable",
@@ -200,24 +205,28 @@ class FaultyEc2:
         return self._groups().answer(count, note)
 
     def run_instances(self, **parameters: Any) -> Any:
-        """RunInstances, which a group of machines in a Capacity Block is launched by."""
+        """RunInstances, which several machines in one reservation are launched by."""
         group_id = _machine_of(parameters)
         note = group_id[-6:]
         self._watcher.fleet_asked(group_id)
-        self._read_image(group_id)
+        self._read_image(group_id, "RunInstances")
         if self._chance.strikes("run-instances-refused", REFUSED_SHARE, note=note):
             code = self._chance.stream("fleets/run-instances").choice(_RAISED_BY_RUN_INSTANCES)
             self._watcher.fleet_refused(group_id, None, code)
             raise ec2_error(code, "RunInstances")
-        plans = self._simulator.fleets.plans
-        plans.extend(self._plans(int(parameters["MaxCount"]), parameters["InstanceType"], note))
+        fleets = self._simulator.fleets
+        count = int(parameters["MaxCount"])
+        if (part := self._groups().part(count, note)) is not None:
+            fleets.faults.append(part)
+        fleets.plans.extend(self._plans(count, parameters["InstanceType"], note))
         try:
             return self._client.run_instances(**parameters)
         except ClientError as error:
             self._watcher.fleet_refused(group_id, None, error_code(error))
             raise
         finally:
-            plans.clear()
+            fleets.faults.clear()
+            fleets.plans.clear()
 
     def _groups(self) -> GroupLaunchFaults:
         return GroupLaunchFaults(self._chance, self.group_faults)
@@ -234,7 +243,7 @@ class FaultyEc2:
             self._watcher.fleet_refused(machine_id, None, error_code(error))
             raise
 
-    def _read_image(self, machine_id: str) -> None:
+    def _read_image(self, machine_id: str, action: str = "CreateFleet") -> None:
         """Read the parameter that names the AMI; raise what EC2 says while Systems Manager is away.
 
         Nobody documents that. SsmAccessDenied is what it says without the permission; that a caller need not know of an
@@ -244,7 +253,7 @@ class FaultyEc2:
         if fault:
             code = _SSM_ERRORS.get(fault, "InternalError")
             self._watcher.fleet_refused(machine_id, None, code)
-            raise ec2_error(code, "CreateFleet")
+            raise ec2_error(code, action)
 
     def describe_instances(self, **parameters: Any) -> Any:
         """DescribeInstances: the state may be that of a minute ago; for some minutes EC2 may not know an instance."""

@@ -74,6 +74,12 @@ class GroupLaunchFaults:
             return FleetFault("InvalidParameterCombination", and_code="UnfulfillableCapacity")
         return None
 
+    def part(self, machines: int, note: str) -> FleetFault | None:
+        """Return how RunInstances launches fewer machines than the minimum, None if it does not."""
+        if machines < 2 or not self._strikes(IN_PART, note):
+            return None
+        return FleetFault(launched=self.chance.stream("group-faults/parts").randint(1, machines - 1))
+
     def plans(self, plans: Sequence[HostPlan], shape: InstanceShape | None, note: str) -> list[HostPlan]:
         """Return the plans of the hosts of one launch, with what goes wrong in the group."""
         changed = [*plans]

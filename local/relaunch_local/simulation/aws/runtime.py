@@ -44,7 +44,7 @@ class Invocation:
     is_over: bool = False
     kill_reason: str = ""
     told: set[str] = field(default_factory=set)
-    """The tasks and instances that RunTask and CreateFleet named in answers since the current message was begun."""
+    """The tasks and instances that RunTask and launches named in answers since the current message was begun."""
     refused: list[tuple[str, str, datetime]] = field(default_factory=list)
     """The job and the instance of each RunTask that was refused since then, and when; of each registration, neither."""
     launched_nothing: bool = False

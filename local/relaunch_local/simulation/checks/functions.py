@@ -1,7 +1,7 @@
 """What functions are told, and what they must have done: with a message that they handled, and by a sweep."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -60,9 +60,10 @@ class FunctionChecks:
 
     def fleet_answered(self, action: str, answer: Any) -> None:
         """Note an answer of EC2 on instances."""
-        if action == "create_fleet" and self._runtime.current is not None:
-            self._runtime.current.told.update(each for one in answer["Instances"] for each in one["InstanceIds"])
-            self._runtime.current.launched_nothing = not answer["Instances"]
+        if action in ("create_fleet", "run_instances") and self._runtime.current is not None:
+            launched = list(_launched_in(answer))
+            self._runtime.current.told.update(launched)
+            self._runtime.current.launched_nothing = not launched
         elif action == "describe_instances":
             found = (each for reservation in answer["Reservations"] for each in reservation["Instances"])
             self._facts.instances_told(each["InstanceId"] for each in found)
@@ -171,3 +172,9 @@ def unlisted_since(tasks_by_job: Mapping[str, Mapping[str, Mapping[str, object]]
         if task.get("desiredStatus") == "STOPPED"
     )
     return sum(at is None or datetime.fromisoformat(str(at)) >= since for at in ended)
+
+
+def _launched_in(answer: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the instances of an answer to a launch: CreateFleet has several in one entry, RunInstances one."""
+    for entry in answer["Instances"]:
+        yield from entry.get("InstanceIds") or [entry["InstanceId"]]

@@ -24,14 +24,14 @@ _LONGEST_WAIT = timedelta(minutes=35)
 
 
 class ReservedStock:
-    """Notes since when each reservation has had a free instance, as EC2 describes it."""
+    """Notes since when each reservation has had one free instance, two, and so on, as EC2 describes it."""
 
     def __init__(self, clock: Clock, simulator: EcsSimulator, facts: AccountFacts) -> None:
         """Watch the reservations of a region."""
         self._clock = clock
         self._reservations = simulator.reservations
         self._facts = facts
-        self._free_since: dict[str, datetime] = {}
+        self._free_since: dict[tuple[str, int], datetime] = {}
         simulator.subscribe(self._observe)
 
     def watch(self, reservation: CapacityReservation) -> None:
@@ -41,12 +41,15 @@ class ReservedStock:
         self._clock.call_later(max(seconds, 0.0), self.note)
 
     def note(self) -> None:
-        """Note which reservations have a free instance now."""
+        """Note which reservations have free instances now, and how many."""
         for each in self._reservations.by_id.values():
-            if self._reservations.shown_state(each) == "active" and self._reservations.available(each):
-                self._free_since.setdefault(each.reservation_id, self._clock.now())
-            else:
-                self._free_since.pop(each.reservation_id, None)
+            is_shown = self._reservations.shown_state(each) == "active"
+            free = self._reservations.available(each) if is_shown else 0
+            for count in range(1, each.total + 1):
+                if count <= free:
+                    self._free_since.setdefault((each.reservation_id, count), self._clock.now())
+                else:
+                    self._free_since.pop((each.reservation_id, count), None)
 
     def every(self) -> Iterator[tuple[str, str]]:
         """Yield the type and the zone of each reservation, whatever its state."""
@@ -54,7 +57,7 @@ class ReservedStock:
             yield each.instance_type, each.zone
 
     def is_open(self, instance_type: str, zone: str | None, definition: JobDefinition, now: datetime) -> bool:
-        """Return whether a reservation has had a free instance for long enough that every function knows.
+        """Return whether a reservation has had an instance for each node for long enough that every function knows.
 
         It is left out where it ends before a job has started and saved, or has finished.
         """
@@ -62,7 +65,7 @@ class ReservedStock:
         self.note()
         return any(
             (each.instance_type, each.zone) == (instance_type, zone)
-            and self._free_since.get(each.reservation_id, now) <= now - _READ
+            and self._free_since.get((each.reservation_id, definition.nodes), now) <= now - _READ
             and (each.ends_at is None or each.ends_at - ENDED_BEFORE_END - now > least)
             for each in self._reservations.by_id.values()
         )

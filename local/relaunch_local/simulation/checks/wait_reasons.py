@@ -89,7 +89,8 @@ class WaitReasons:
         is_lack = is_told and bool(codes) and codes <= _LACKS and not self._is_launched(machine_id or "")
         # Whoever has no answer asks again for minutes, and takes the machine for a useless one then.
         since = self._clock.now() - _LONGEST_UNKNOWN
-        is_lack = is_lack and not any(at >= since for at in self._failed_at["ec2:create_fleet"])
+        unanswered = (*self._failed_at["ec2:create_fleet"], *self._failed_at["ec2:run_instances"])
+        is_lack = is_lack and not any(at >= since for at in unanswered)
         message = f"{job.job_id} after {', '.join(sorted(codes))}: {job.reason}"
         self._check("a job waits for somebody to grant something only after a refusal", not is_lack, message)
 

@@ -341,7 +341,7 @@ def test_several_nodes_are_read():
 
 
 @pytest.mark.parametrize("purchase", ["reserved", "reserved-then-spot", "reserved-then-spot-then-on-demand"])
-def test_several_nodes_in_a_reservation_are_refused_and_one_is_not(purchase):
-    with pytest.raises(DefinitionFileError, match="Capacity Blocks in parts, and 4 nodes need all"):
-        parse_one(f"accelerator: {{gpu: {{count: 8}}}}\nnodes: 4\npurchase: {purchase}")
-    assert parse_one(f"accelerator: {{gpu: {{count: 8}}}}\npurchase: {purchase}").nodes == 1
+def test_several_nodes_may_be_in_a_reservation(purchase):
+    definition = parse_one(f"accelerator: {{gpu: {{count: 8}}}}\nnodes: 4\npurchase: {purchase}")
+
+    assert (definition.nodes, definition.purchase.value) == (4, purchase)

@@ -219,6 +219,38 @@ def test_a_plan_shows_the_reservation_its_end_and_what_its_price_leaves_out():
     assert document["offerings"][0]["reservation"]["available"] == 3
 
 
+@pytest.mark.parametrize(
+    ("free", "asked", "reservation_id"),
+    [
+        (
+            3,
+            "EC2 would be asked for 3 reserved machines, all or none: g6.xlarge in us-east-1a from Capacity Block "
+            "cr-0b10c0b10c0b10c00; at most $0.0000/h each",
+            "cr-0b10c0b10c0b10c00",
+        ),
+        (
+            2,
+            "EC2 Fleet would be asked for 3 spot machines, all or none: g6.xlarge in us-east-1a; at most $0.4000/h "
+            "each",
+            None,
+        ),
+    ],
+)
+def test_a_plan_says_how_many_machines_a_job_of_several_nodes_would_ask_for(free, asked, reservation_id):
+    session = MachineSession()
+    block = make_reserved(make_block(instance_type="g6.xlarge", available=free))
+    session.offerings.available = (block, *session.offerings.available)
+    gang = make_definition(purchase=PurchasePolicy.RESERVED_THEN_SPOT, nodes=3)
+    session.deps.definitions.save_definition(gang)
+
+    text = flat(invoke("plan", "resnet", "--rejected", session=session).stdout)
+    document = invoke("plan", "resnet", "--json", session=session).document["plans"][0]
+
+    assert asked in text
+    assert ("2 of the 4 instances of Capacity Block" in text) == (free == 2)
+    assert (document["fleet_request"]["machines"], document["fleet_request"]["reservation_id"]) == (3, reservation_id)
+
+
 HOUR = timedelta(hours=1)
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from fakes.builders import NOW
 from fakes.machines import claim, fleet_request, machine, offering, override
+from fakes.reservations import make_block
 from relaunch.core.machines.decision import MachineTotals, may_give_way
 from relaunch.core.machines.events import (
     FleetAnswered,
@@ -25,6 +26,7 @@ from relaunch.core.machines.groups import (
     member_id,
     member_ids,
     requests_of_members,
+    reservation_of_group,
 )
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import (
@@ -159,3 +161,11 @@ def test_of_more_instances_than_were_asked_for_those_that_live_are_dealt_out():
 
     assert answer_of_found([*over, seen("i-c")], 2, is_certain=True) == InstanceLaunched("i-c", offering(), at=NOW)
     assert answer_of_found(over, 1, is_certain=False) == InstanceLaunched("i-a", offering(), at=NOW, others=("i-b",))
+
+
+def test_only_several_in_a_reservation_are_a_group_of_it():
+    reserved = replace(ONE, reservation=make_block())
+
+    assert reservation_of_group(replace(reserved, size=2)) == make_block()
+    assert reservation_of_group(reserved) is None
+    assert reservation_of_group(replace(ONE, size=2)) is None

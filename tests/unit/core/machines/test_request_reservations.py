@@ -18,6 +18,7 @@ from relaunch.core.machines.refusals import find_failures, judge
 from relaunch.core.machines.request import build_request
 from relaunch.core.machines.requesting import fleet_answered, launched_after_all, request_machine
 from relaunch.core.offerings.offering import OfferingKey
+from relaunch.core.offerings.reservations import Reservation
 from relaunch.core.selection.selection import Selection
 from unit.core.machines.test_request import LIMITS, SETTINGS, own
 
@@ -85,3 +86,15 @@ def test_a_job_that_was_refused_selects_again_at_once_without_what_was_refused(
 
     assert judge(request, refusals).consequence is Consequence.NEXT
     assert [str(each.offering) for each in find_failures(request, FleetRefused(refusals), NOW)] == avoided
+
+
+def test_several_machines_are_requested_of_a_reservation_that_has_them() -> None:
+    small = make_block(available=2)
+    large = make_block(reservation_id="cr-2", zone="us-east-1b", available=3)
+    kept = Selection((make_reserved(small), make_reserved(large)), (), ())
+
+    def reserved_for(gang_size: int) -> Reservation | None:
+        request = build_request(kept, "m-1", "resnet-1f2e", "resnet", SETTINGS, LIMITS, gang_size=gang_size)
+        return request.reservation if request else None
+
+    assert [reserved_for(size) for size in (1, 2, 3, 4)] == [small, small, large, None]

@@ -202,22 +202,6 @@ class JobModel(
             raise ValueError("a job with several nodes runs on GPUs: leave `neuron` out")
         return nodes
 
-    @field_validator("purchase")
-    @classmethod
-    def check_purchase_of_nodes(cls, purchase: str, info: ValidationInfo) -> str:
-        """Reject several nodes in a reservation, of which CreateFleet launches a part where there is no room for all.
-
-        RunInstances with MinCount = MaxCount would launch all or none, and is not used. Sources: "Configure your EC2
-        Fleet to launch instances into Capacity Blocks" (EC2 User Guide), ReservedCapacityOptionsRequest (EC2 API).
-        """
-        nodes = info.data.get("nodes", 1)
-        if nodes > 1 and purchase.startswith("reserved"):
-            raise ValueError(
-                f"EC2 fills reservations and Capacity Blocks in parts, and {nodes} nodes need all of their machines or "
-                "none: use spot, on-demand or spot-then-on-demand"
-            )
-        return purchase
-
     @field_validator("concurrency")
     @classmethod
     def check_concurrency(cls, concurrency: ConcurrencyModel | None, info: ValidationInfo) -> ConcurrencyModel | None:

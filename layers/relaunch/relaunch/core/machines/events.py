@@ -9,7 +9,7 @@ from relaunch.core.records import dataclass
 
 
 class RefusalKind(StrEnum):
-    """What an error of CreateFleet means; the adapter maps EC2's codes to it."""
+    """What an error of CreateFleet or RunInstances means; the adapter maps EC2's codes to it."""
 
     NO_CAPACITY = "no-capacity"  # none of the type in the zone now, with this purchase option
     UNSUPPORTED = "unsupported"  # the type is not offered in the zone now
@@ -26,7 +26,7 @@ class RefusalKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One error of CreateFleet; `offering` is the override it is about, None if EC2 did not echo it."""
+    """One error of CreateFleet or RunInstances; `offering` is the override it is about, None if EC2 did not echo it."""
 
     kind: RefusalKind
     code: str
@@ -83,12 +83,12 @@ FleetAnswer = InstanceLaunched | FleetRefused | FleetDeferred | FleetUncertain
 
 @dataclass(frozen=True, slots=True)
 class FleetAsked:
-    """CreateFleet is about to be called."""
+    """EC2 is about to be asked for the machine, by CreateFleet or RunInstances."""
 
 
 @dataclass(frozen=True, slots=True)
 class FleetAnswered:
-    """CreateFleet was sent for the machine, or its instance was found by its tags; `answer` is the result."""
+    """EC2 was asked for the machine, or its instance was found by its tags; `answer` is the result."""
 
     answer: FleetAnswer
 

@@ -1,9 +1,9 @@
 """Groups: the machines of one request to EC2 for several instances at once, all or none.
 
 Each instance is a machine of its own, with a life, claims and charges as any other. The first one of the group, place
-0, is the one that EC2 is asked for; all instances have its ID as their tag, as EC2 Fleet gives all instances of a fleet
-the same tags ("CreateFleet", Amazon EC2 API Reference). The instances are dealt out by the order of their IDs, so that
-whoever does it does it alike.
+0, is the one that EC2 is asked for; all instances have its ID as their tag, as one launch gives all its instances the
+same tags ("CreateFleet", "RunInstances", Amazon EC2 API Reference). The instances are dealt out by the order of their
+IDs, so that whoever does it does it alike.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,6 +21,7 @@ from relaunch.core.machines.events import (
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import FleetRequest, Machine
 from relaunch.core.machines.settings import GROUP_TAG, MACHINE_TAG
+from relaunch.core.offerings.reservations import Reservation
 from relaunch.core.records import dataclass
 
 _SEPARATOR = "-n"
@@ -55,6 +56,11 @@ def requests_of_members(request: FleetRequest, size: int) -> tuple[FleetRequest,
         return (request,)
     tags = {**request.tags, GROUP_TAG: request.tags[MACHINE_TAG]}
     return tuple(replace(request, size=size, place=place, tags=tags) for place in range(size))
+
+
+def reservation_of_group(request: FleetRequest) -> Reservation | None:
+    """Return the reservation of several machines, which RunInstances launches: EC2 Fleet would launch a part."""
+    return request.reservation if request.size > 1 else None
 
 
 def answer_of_member(request: FleetRequest, answer: FleetAnswer) -> FleetAnswer:

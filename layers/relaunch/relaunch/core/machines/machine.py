@@ -147,7 +147,7 @@ class FleetOverride:
 
 @dataclass(frozen=True, slots=True)
 class FleetRequest:
-    """The parameters of CreateFleet (type instant), which are never changed once they are saved.
+    """The parameters of CreateFleet (type instant) or RunInstances, which are never changed once they are saved.
 
     `launch_template_version` is a number: a stack update does not change the default version. `tags` are those of the
     instance and its volumes; they contain the ID of the machine, to find it after an unknown outcome.
@@ -182,7 +182,7 @@ class FleetRequest:
 
 @dataclass(frozen=True, slots=True)
 class AskFleet:
-    """Call CreateFleet, after a delay of 0 to 900 seconds."""
+    """Call CreateFleet, or RunInstances, after a delay of 0 to 900 seconds."""
 
     delay_seconds: int = 0
     kind: Literal["ask-fleet"] = "ask-fleet"
@@ -280,7 +280,7 @@ class Machine:
     price of the most expensive override. `node` is the name of the machine in the cluster (the ARN of its container
     instance). `warned_at` is when EC2 announced its interruption, `left_until` until when
     EC2 is left to end the instance, which it does not bill then. `idle_since` is when its last claim was released.
-    `asked_at` is when CreateFleet was last called, `uncertain_since` since when it is unknown whether it had an effect.
+    `asked_at` is when EC2 was last asked for it, `uncertain_since` since when it is unknown whether it had an effect.
     `unseen_since` is when EC2 first did not know the instance, `ended_at` when EC2 said that it shuts down.
     `is_unusable`: a task could not start on it. `lacks_reason`: it ended before it was ready, and EC2 has not said why.
     `leave_by` is when it is ended although jobs claim it, because it does not confirm the stop of a task or its agent

@@ -1,4 +1,4 @@
-"""The request of a machine of our own to EC2 Fleet, from what selection kept, and the resources of an attempt on it.
+"""The request of a machine of our own to EC2, from what selection kept, and the resources of an attempt on it.
 
 Source: CreateFleet (EC2 API Reference). It takes each pair of instance type and zone only once in a request, and one
 subnet per zone; requests with too many overrides fail ("EC2 Fleet quotas", EC2 User Guide).
@@ -48,7 +48,7 @@ def build_request(  # noqa: PLR0913 - all that a request is made of
     image: str = "",
     kept: Sequence[Offering] | None = None,
     doubted: Container[OfferingKey] = (),
-    is_for_gang: bool = False,
+    gang_size: int = 0,
 ) -> FleetRequest | None:
     """Return the request for the best machine of our own; None if selection kept none that can be started.
 
@@ -56,16 +56,16 @@ def build_request(  # noqa: PLR0913 - all that a request is made of
     estimated duration price, is at most `limits.price_tolerance` above that of the best one; of reservations it has the
     best one alone. EC2 chooses among them; on demand in the order of selection, where that is not the order of prices.
     `kept` are those of its offerings that may be requested now, None for all.
-    Of `doubted` pools none is asked for beside others, and no other beside it (core.machines.starts). `is_for_gang`: it
-    has the best one alone, as EC2 launches all or none only of one type, or in one zone.
+    Of `doubted` pools none is asked for beside others, and no other beside it (core.machines.starts). For `gang_size`
+    machines of a gang it has the best one alone, as EC2 launches all or none only of one type, or in one zone.
     `image` is the image to pull while the machine starts; it is only given to the machine if it has a digest.
     """
-    candidates = list(_candidates(selection.kept if kept is None else kept, settings))
+    candidates = list(_candidates(selection.kept if kept is None else kept, settings, gang_size or 1))
     if not candidates:
         return None
     alike = _comparable(candidates, selection, limits.price_tolerance)[:MAX_OVERRIDES]
     chosen = [each for each in alike if each.offering.key not in doubted] or alike[:1]
-    chosen = candidates[:1] if is_for_gang else chosen
+    chosen = candidates[:1] if gang_size else chosen
     best = chosen[0]
     return FleetRequest(
         client_token=client_token_of(machine_id),
@@ -116,13 +116,13 @@ class _Candidate(NamedTuple):
     template: LaunchTemplate
 
 
-def _candidates(kept: Iterable[Offering], settings: MachineSettings) -> Iterator[_Candidate]:
-    """Yield the machines of our own that have a subnet and a launch template, and a free instance if reserved."""
+def _candidates(kept: Iterable[Offering], settings: MachineSettings, count: int) -> Iterator[_Candidate]:
+    """Yield the machines of our own that have a subnet, a launch template and, if reserved, so many free instances."""
     for offering in kept:
         subnet_id = settings.subnets.get(offering.zone or "")
         kind = ami_kind(offering.instance_type)
         template = settings.launch_templates.get(kind) if kind else None
-        is_full = offering.reservation is not None and offering.reservation.available <= 0
+        is_full = offering.reservation is not None and offering.reservation.available < count
         if offering.is_own_machine and subnet_id and template and not is_full:
             yield _Candidate(offering, subnet_id, template)
 

@@ -68,6 +68,26 @@ class Reservation:
         """Return whether it will never be active again."""
         return self.state in _OVER
 
+    def describe_size(self, machines: int) -> str:
+        """Return why it never has so many machines at once; empty if it may.
+
+        A Capacity Block is extended in time alone ("Extend Capacity Blocks", EC2 User Guide). A capacity reservation
+        may be given more instances.
+        """
+        if self.type is ReservationType.ON_DEMAND or not 0 < self.total < machines:
+            return ""
+        return f"{self} has {_instances(self.total)}, and the job needs {machines} at once"
+
+    def describe_lack(self, machines: int) -> str:
+        """Return why it does not have so many machines at once now; empty if it has."""
+        if self.available >= machines or (machines == 1 and self.has_room):
+            return ""
+        if machines == 1:
+            return f"none of the {self.total} instances of {self} is free"
+        free = max(self.available, 0)
+        verb = "is" if free == 1 else "are"
+        return f"{free} of the {_instances(self.total)} of {self} {verb} free, and the job needs {machines} at once"
+
     @property
     def usable_until(self) -> datetime | None:
         """Return when its instances are taken away, or are paid for beside it; None if it has no end.
@@ -77,3 +97,7 @@ class Reservation:
         if self.ends_at is None or self.type is ReservationType.ON_DEMAND:
             return self.ends_at
         return self.ends_at - TAKEN_BEFORE_END
+
+
+def _instances(count: int) -> str:
+    return "1 instance" if count == 1 else f"{count} instances"

@@ -71,7 +71,8 @@ class PriceCap:
 class OfferingCriteria:
     """The input of the filters on offerings; `price_caps` are the definition's and the stack's, the lower one first.
 
-    `work` is that of the job, None if its duration is unknown.
+    `work` is that of the job, None if its duration is unknown. Of its `nodes` it needs `machines` at once: fewer where
+    it keeps some.
     """
 
     required: Requirements
@@ -86,6 +87,7 @@ class OfferingCriteria:
     limits: SelectionLimits
     work: WorkAhead | None
     nodes: int = 1
+    machines: int = 1
 
 
 def derive_criteria(  # noqa: PLR0913 - all that a selection depends on
@@ -97,10 +99,11 @@ def derive_criteria(  # noqa: PLR0913 - all that a selection depends on
     *,
     left: float = 1.0,
     ran: timedelta = _NONE,
+    machines: int | None = None,
 ) -> OfferingCriteria:
     """Return the criteria for all offerings of one selection, for a job of which this share of the work is left.
 
-    Its tasks have run for so long: what counts for `max_runtime`.
+    Its tasks have run for so long: what counts for `max_runtime`. It needs so many `machines`, by default all.
     """
     work = derive_work(definition, limits.gp3_usd_per_gib_month, required, limits.peaks, limits.rates)
     return OfferingCriteria(
@@ -116,6 +119,7 @@ def derive_criteria(  # noqa: PLR0913 - all that a selection depends on
         limits=limits,
         work=None if work is None else replace(work, left=left, runtime_left=definition.max_runtime - ran),
         nodes=definition.nodes,
+        machines=definition.nodes if machines is None else machines,
     )
 
 
@@ -160,17 +164,10 @@ def check_network_mode(criteria: OfferingCriteria, offering: Offering) -> Reject
 
 
 def check_nodes(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
-    """Reject what several nodes cannot have all or none of: only machines of our own are requested together.
-
-    EC2 Fleet fills a reservation in parts ("CreateFleet", EC2 API Reference: it has no least capacity for those).
-    """
-    if criteria.nodes == 1:
+    """Reject what several nodes cannot have all or none of: only machines of our own are requested together."""
+    if criteria.nodes == 1 or offering.is_own_machine:
         return None
-    if not offering.is_own_machine:
-        return Rejection(f"a job of {criteria.nodes} nodes runs on machines that Relaunch starts itself")
-    if offering.purchase is PurchaseOption.RESERVED:
-        return Rejection(f"EC2 fills a reservation in parts, and a job of {criteria.nodes} nodes needs all or none")
-    return None
+    return Rejection(f"a job of {criteria.nodes} nodes runs on machines that Relaunch starts itself")
 
 
 def check_disk(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
@@ -245,13 +242,15 @@ def check_usage_class(_criteria: OfferingCriteria, offering: Offering) -> Reject
 
 
 def check_reservation(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
-    """Reject reservations that cannot be used, are not active, have no free instance, or end too soon."""
+    """Reject reservations that cannot be used, are not active, have too few free instances, or end too soon."""
     reservation = offering.reservation
     now = criteria.now
     if reservation is None:
         return _check_end(criteria, offering)
     if reservation.obstacle or reservation.is_over:
         return Rejection(f"{reservation} {reservation.obstacle or f'is {reservation.state}'}")
+    if too_small := reservation.describe_size(criteria.machines):
+        return Rejection(too_small)
     again_at = now + _RESERVATION_POLL_INTERVAL
     if not reservation.is_active:
         starts_at = reservation.starts_at
@@ -260,11 +259,9 @@ def check_reservation(criteria: OfferingCriteria, offering: Offering) -> Rejecti
         return Rejection(reason, is_permanent=False, retry_at=max(starts_at or again_at, again_at))
     if too_short := _check_left(criteria, offering, reservation.usable_until, str(reservation)):
         return too_short
-    reason = ""
+    reason = reservation.describe_lack(criteria.machines)
     if not reservation.is_launchable:
         reason = f"EC2 launches nothing into {reservation} now: its launch status is unlaunchable"
-    elif reservation.available <= 0 and not reservation.has_room:
-        reason = f"none of the {reservation.total} instances of {reservation} is free"
     return Rejection(reason, is_permanent=False, retry_at=again_at) if reason else None
 
 

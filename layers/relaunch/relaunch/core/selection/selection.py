@@ -142,6 +142,7 @@ def select(  # noqa: PLR0913 - all that a selection depends on
     *,
     left: float = 1.0,
     ran: timedelta = _NONE,
+    machines: int | None = None,
 ) -> Selection:
     """Apply all filters to the offerings, and order those that are kept by expected cost of the share that is `left`.
 
@@ -150,11 +151,12 @@ def select(  # noqa: PLR0913 - all that a selection depends on
     unknown, comes after all others that end in time, or of the rest. Among equals, a known price comes before an
     assumed one, a machine of our own before one of a capacity provider, then the higher placement score, more zones,
     and the name.
-    Without a revision, only the definition's requirements are checked. Several selections from one OfferingTable share
-    its groups.
+    A job of several nodes that keeps some of its machines needs so many `machines` at once, by default all. Without a
+    revision, only the definition's requirements are checked. Several selections from one OfferingTable share its
+    groups.
     """
     required = derive_requirements(definition, revision)
-    criteria = derive_criteria(definition, required, dict(memory), now, limits, left=left, ran=ran)
+    criteria = derive_criteria(definition, required, dict(memory), now, limits, left=left, ran=ran, machines=machines)
     table = offerings if isinstance(offerings, OfferingTable) else OfferingTable(offerings)
     return _DeferredSelection(_Filtering(required, criteria, table))
 

@@ -1,10 +1,10 @@
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from fakes.fleet_region import FleetRegion
-from relaunch_local.ecs import HostPlan, Purchase
+from relaunch_local.ecs import FleetFault, HostPlan, Purchase
 from relaunch_local.ecs.engine.reservations import CapacityReservation
 from relaunch_local.iam.permission import Permission
 
@@ -12,11 +12,11 @@ BLOCK = "cr-0b10c0b10c0b10c00"
 FULL = "ReservationCapacityExceeded"
 
 
-def reserve(region: FleetRegion, total: int, kind: str = "capacity-block") -> None:
+def reserve(region: FleetRegion, total: int, kind: str = "capacity-block", starts_at: datetime | None = None) -> None:
     now = region.clock.now()
     ends_at = now + timedelta(days=1)
     region.simulator.reservations.add(
-        CapacityReservation(BLOCK, "g5.xlarge", "us-east-1a", total, kind, now, ends_at=ends_at)
+        CapacityReservation(BLOCK, "g5.xlarge", "us-east-1a", total, kind, starts_at or now, ends_at=ends_at)
     )
 
 
@@ -125,7 +125,7 @@ def test_the_market_is_that_of_the_reservation(region: FleetRegion, kind: str, m
 
     request = wanted(1, market=market, CapacityReservationSpecification=target)
 
-    assert region.raised("run_instances", **request) == "InvalidParameterCombination"
+    assert region.raised("run_instances", **request) == "InvalidParameterValue"
 
 
 def test_the_rate_of_launches_is_limited(region: FleetRegion) -> None:
@@ -164,3 +164,20 @@ def test_each_instance_has_a_host_plan_of_its_own(region: FleetRegion) -> None:
     region.clock.advance(200)
 
     assert len(region.registrations()) == 1
+
+
+def test_a_block_that_has_not_started_is_not_active_yet(region: FleetRegion) -> None:
+    reserve(region, 2, starts_at=region.clock.now() + timedelta(hours=1))
+
+    assert region.raised("run_instances", **wanted(2)) == "InvalidCapacityReservationState.PendingActivation"
+    region.clock.advance(3_601)
+    assert len(run(region, 2)) == 2
+
+
+def test_a_fault_refuses_a_launch_or_launches_a_part(region: FleetRegion) -> None:
+    reserve(region, 3)
+    region.simulator.fleets.faults.append(FleetFault("InsufficientInstanceCapacity"))
+
+    assert region.raised("run_instances", **wanted(3)) == "InsufficientInstanceCapacity"
+    region.simulator.fleets.faults.append(FleetFault(launched=2))
+    assert len(run(region, 3)) == 2

@@ -122,3 +122,16 @@ def test_run_instances_has_the_hosts_of_the_simulation_too() -> None:
     assert sum(not host.joins for host in hosts) >= 1
     assert ("fleet_asked", "g-123456") in region.watcher.calls
     assert len(region.simulator.fleets.plans) == 0
+
+
+def test_run_instances_launches_a_part_of_a_group_and_never_of_one_machine() -> None:
+    region = Region({faults.IN_PART: 2.0})
+    template = {"LaunchTemplateId": "lt-1", "Version": "2"}
+    request = {"InstanceType": "g5.xlarge", "SubnetId": "subnet-a", "LaunchTemplate": template}
+
+    part = region.faulty.run_instances(MinCount=4, MaxCount=4, TagSpecifications=GROUP, **request)
+    one = region.faulty.run_instances(MinCount=1, MaxCount=1, TagSpecifications=GROUP, **request)
+
+    assert 1 <= len(part["Instances"]) < 4
+    assert len(one["Instances"]) == 1
+    assert len(region.simulator.fleets.faults) == 0

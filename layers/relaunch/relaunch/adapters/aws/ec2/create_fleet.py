@@ -24,7 +24,12 @@ from relaunch.core.machines.settings import MACHINE_TAG, STACK_TAG
 from relaunch.core.offerings.offering import OfferingKey
 
 if TYPE_CHECKING:
-    from mypy_boto3_ec2.type_defs import CreateFleetRequestTypeDef, CreateFleetResultTypeDef
+    from mypy_boto3_ec2.type_defs import (
+        CreateFleetRequestTypeDef,
+        CreateFleetResultTypeDef,
+        FleetLaunchTemplateSpecificationRequestTypeDef,
+        TagSpecificationTypeDef,
+    )
 
 # EC2 documents 300 launch specifications for the other types of fleets and nothing for instant ones; large requests are
 # known to fail, and other launchers stay at 60.
@@ -107,7 +112,6 @@ def build_create_fleet(request: FleetRequest) -> "CreateFleetRequestTypeDef":
         }
         for each in request.overrides
     ]
-    tags = [{"Key": key, "Value": value} for key, value in sorted(request.tags.items())]
     parameters: dict[str, Any] = {
         "Type": "instant",
         "ClientToken": request.client_token,
@@ -117,14 +121,11 @@ def build_create_fleet(request: FleetRequest) -> "CreateFleetRequestTypeDef":
         },
         "LaunchTemplateConfigs": [
             {
-                "LaunchTemplateSpecification": {
-                    "LaunchTemplateId": request.launch_template_id,
-                    "Version": request.launch_template_version,
-                },
+                "LaunchTemplateSpecification": launch_template_of(request),
                 "Overrides": overrides,
             }
         ],
-        "TagSpecifications": [{"ResourceType": kind, "Tags": tags} for kind in ("instance", "volume", "fleet")],
+        "TagSpecifications": tags_of(request, "instance", "volume", "fleet"),
     }
     # EC2 refuses the options of the other purchase option.
     if request.purchase is PurchaseOption.SPOT:
@@ -137,11 +138,22 @@ def build_create_fleet(request: FleetRequest) -> "CreateFleetRequestTypeDef":
         }
     else:
         parameters["OnDemandOptions"] = {"AllocationStrategy": "prioritized" if is_ordered else "lowest-price"}
-    if request.size > 1 and request.reservation is None:
+    if request.size > 1:
         # "If this minimum capacity isn't reached, no instances are launched"; it needs one of the other two.
         options = parameters["SpotOptions" if request.purchase is PurchaseOption.SPOT else "OnDemandOptions"]
         options |= {"SingleInstanceType": True, "SingleAvailabilityZone": True, "MinTargetCapacity": request.size}
     return cast("CreateFleetRequestTypeDef", parameters)
+
+
+def launch_template_of(request: FleetRequest) -> "FleetLaunchTemplateSpecificationRequestTypeDef":
+    """Return the launch template with the number of its version."""
+    return {"LaunchTemplateId": request.launch_template_id, "Version": request.launch_template_version}
+
+
+def tags_of(request: FleetRequest, *kinds: str) -> "list[TagSpecificationTypeDef]":
+    """Return the tags of what is made of these kinds, in one order for identical requests."""
+    tags = [{"Key": key, "Value": value} for key, value in sorted(request.tags.items())]
+    return cast("list[TagSpecificationTypeDef]", [{"ResourceType": kind, "Tags": tags} for kind in kinds])
 
 
 def answer_of_response(request: FleetRequest, response: "CreateFleetResultTypeDef") -> FleetAnswer:

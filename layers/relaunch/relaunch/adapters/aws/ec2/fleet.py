@@ -1,4 +1,4 @@
-"""Machines of our own: instant EC2 Fleets, and their instances."""
+"""Machines of our own: instant EC2 Fleets, or RunInstances for several in a reservation, and their instances."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -18,9 +18,11 @@ from relaunch.core.machines.events import (
     Refusal,
     RefusalKind,
 )
+from relaunch.core.machines.groups import reservation_of_group
 from relaunch.core.machines.machine import FleetRequest
 from relaunch.core.machines.settings import MACHINE_TAG, STACK_TAG
 from relaunch.core.offerings.offering import OfferingKey
+from relaunch.core.offerings.reservations import Reservation
 from relaunch.ports import Termination, TransientError
 
 if TYPE_CHECKING:
@@ -50,9 +52,10 @@ _TERMINATIONS: Mapping[str, Termination | None] = MappingProxyType(
 class Ec2Fleet:
     """Implements MachineSource for one stack.
 
-    `single_send` calls CreateFleet, and must send it once (SINGLE_SEND_CONFIG): an error of a repetition says nothing
-    of the first send, so that the caller saves that the outcome may be unknown before it repeats the call. Then the
-    client token is the same, and EC2 answers with the fleet of the first one. `client` makes all other calls, and may
+    `single_send` calls CreateFleet, or RunInstances for several machines in a reservation, and must send it once
+    (SINGLE_SEND_CONFIG): an error of a repetition says nothing of the first send, so that the caller saves that the
+    outcome may be unknown before it repeats the call. Then the client token is the same, and EC2 answers with what the
+    first one launched. `client` makes all other calls, and may
     repeat them: they read, or are idempotent. Fleets are never deleted: when an instant fleet is, EC2 terminates its
     instances ("DeleteFleets", Amazon EC2 API Reference).
     """
@@ -66,11 +69,23 @@ class Ec2Fleet:
         violations = check_limits(request, self._stack)
         if violations:
             return FleetRefused((Refusal(RefusalKind.CONFIGURATION, NOT_SENT, "; ".join(violations)),))
+        if (reservation := reservation_of_group(request)) is not None:
+            return self._run_instances(request, reservation)
         try:
             response = self._single_send.create_fleet(**build_create_fleet(request))
         except AwsError as error:
             return answer_of_error(error)
         return answer_of_response(request, response)
+
+    def _run_instances(self, request: FleetRequest, reservation: Reservation) -> FleetAnswer:
+        # Few machines are launched so: a function starts without it.
+        from relaunch.adapters.aws.ec2.run_instances import answer_of_instances, build_run_instances  # noqa: PLC0415
+
+        try:
+            response = self._single_send.run_instances(**build_run_instances(request, reservation))
+        except AwsError as error:
+            return answer_of_error(error, "RunInstances")
+        return answer_of_instances(request, response)
 
     def find(self, machine_id: str) -> list[InstanceObservation]:
         # Not by client token: EC2 gives the instances of a fleet one of its own. Another stack may have a machine with

@@ -1,8 +1,8 @@
-"""What the error codes of CreateFleet mean.
+"""What the error codes of CreateFleet and RunInstances mean.
 
-A code comes in `Errors[]` of a response, where it is about one override and final for the client token, or as the error
-of the whole call. Sources: "Error codes for the Amazon EC2 API" (Amazon EC2 Developer Guide), and the lists of other
-launchers for the codes that only fleets have.
+A code comes in `Errors[]` of CreateFleet's response, where it is about one override and final for the client token, or
+as the error of the whole call. Sources: "Error codes for the Amazon EC2 API" (Amazon EC2 Developer Guide), and the
+lists of other launchers for the codes that only fleets have.
 """
 
 import re
@@ -24,6 +24,7 @@ _KINDS = MappingProxyType(
         "InsufficientInstanceCapacity": RefusalKind.NO_CAPACITY,
         _UNFULFILLED: RefusalKind.NO_CAPACITY,
         "Unsupported": RefusalKind.UNSUPPORTED,
+        "InsufficientReservedInstanceCapacity": RefusalKind.PRICE,
         "ReservationCapacityExceeded": RefusalKind.PRICE,
         "SpotMaxPriceTooLow": RefusalKind.PRICE,
         "InsufficientFreeAddressesInSubnet": RefusalKind.SUBNET_FULL,
@@ -54,7 +55,8 @@ def kind_of(code: str, message: str = "") -> RefusalKind:
         return RefusalKind.ACCOUNT_LIMIT
     if code in _KINDS:
         return _KINDS[code]
-    # A reservation that was cancelled or has ended since selection: the next one reads it as it is now.
+    # A reservation that was cancelled or has ended since selection, or a block that EC2 has not activated yet
+    # (InvalidCapacityReservationState.PendingActivation): the next one reads it as it is now.
     if code.startswith("InvalidCapacityReservation"):
         return RefusalKind.PRICE
     if is_throttling_code(code):
@@ -81,12 +83,12 @@ def is_uncertain(code: str) -> bool:
     return _UNCERTAIN.fullmatch(code) is not None
 
 
-def answer_of_error(error: ClientError | BotoCoreError) -> FleetAnswer:
+def answer_of_error(error: ClientError | BotoCoreError, action: str = "CreateFleet") -> FleetAnswer:
     """Return the answer that an error of the whole call is; without a response an instance may have been launched."""
     if isinstance(error, ParamValidationError):
         return FleetRefused((Refusal(RefusalKind.CONFIGURATION, error_code(error), str(error)),))
     if not isinstance(error, ClientError):
-        return FleetUncertain(f"no answer to CreateFleet: {error}")
+        return FleetUncertain(f"no answer to {action}: {error}")
     code = error_code(error)
     message = error_message(error)
     kind = kind_of(code, message)
