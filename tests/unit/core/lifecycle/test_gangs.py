@@ -224,6 +224,8 @@ def test_a_gang_is_lost_some_time_after_its_last_machine_has_ended():
     assert decided(both, TimePassed(), later + timedelta(minutes=10)).job.current_attempt.stop is None
     lost = decided(both, TimePassed(), later + timedelta(minutes=45)).job
     assert lost.current_attempt.stop is not None
+    # By its record it ran until then.
+    assert lost.current_attempt.stop.at == later
     assert lost.current_attempt.task_ids == (task_id(1), task_id(2), task_id(3))
 
 
