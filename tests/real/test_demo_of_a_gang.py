@@ -80,15 +80,15 @@ def test_nothing_is_left_of_either_but_the_evidence(runs: DemoRuns) -> None:
     assert [each.name for each in runs.folder.iterdir()] == ["demo.json"]
 
 
-def test_all_machines_of_an_attempt_are_one_request_and_each_has_an_address_of_loopback(
+def test_all_machines_are_one_request_then_one_is_replaced_and_each_has_an_address_of_loopback(
     evidence: Json, job: Json
 ) -> None:
     fleets = [each["parameters"] for each in evidence["requests"] if each["action"] == "CreateFleet"]
     first, second = fleets
-    for each in (first, second):
-        assert each["TargetCapacitySpecification"]["TotalTargetCapacity"] == NODES
-        assert each["SpotOptions"]["MinTargetCapacity"] == NODES
-    assert len(evidence["instances"]) == 2 * NODES
+    assert first["TargetCapacitySpecification"]["TotalTargetCapacity"] == NODES
+    assert first["SpotOptions"]["MinTargetCapacity"] == NODES
+    assert second["TargetCapacitySpecification"]["TotalTargetCapacity"] == 1
+    assert len(evidence["instances"]) == NODES + 1
     assert {each["state"] for each in evidence["instances"]} == {"terminated"}
     placed = [each for each in evidence["requests"] if each["action"] == "RunTask" and each["outcome"] == "ok"]
     by_attempt: dict[str, dict[str, str]] = {}

@@ -8,15 +8,19 @@ from relaunch.adapters.aws.ecs import run_task as ecs_run_task
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches import launch_plan
 from relaunch.core.launches.launch_plan import rank_environment
+from relaunch.core.lifecycle import running
 from relaunch.core.machines.events import FleetAnswer, FleetRefused, InstanceLaunched
 from relaunch.core.machines.groups import answer_of_member, first_ids_of
 from relaunch.core.machines.machine import FleetRequest, Machine, MachineState
 from relaunch.ports import LaunchDependencies
 from relaunch.usecases import choose_placement, hand_over, make_ec2_calls
 from relaunch.usecases.claim_machine import find_machines
-from relaunch_local.simulation import drawn_scenario
+from relaunch_local.simulation import account, drawn_scenario
 from relaunch_local.simulation.aws.gang_rules import ALIKE, KNOWN, MET, ONCE, REACHED
+from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.checks.claims import KEPT
+from relaunch_local.simulation.checks.run_times import ENDED
+from relaunch_local.simulation.scenario import Scenario
 from simulation.broken_parts import Planting
 from simulation.planted_bugs import PlantedBug
 from simulation.planting import patched, patched_in
@@ -64,6 +68,10 @@ def _survivors_kept() -> AbstractContextManager[object]:
 
 def _parts_left() -> AbstractContextManager[object]:
     return patched(make_ec2_calls, answer_of_member=_given_up_without_its_instance)
+
+
+def _with_gangs(chance: Chance, **_options: bool) -> Scenario:
+    return drawn_scenario.draw_scenario(chance, has_gangs=True)
 
 
 GANG_BUGS = (
@@ -123,5 +131,14 @@ GANG_BUGS = (
         40,
         first=30_000,
         world=lambda: patched(drawn_scenario, has_gang=lambda _seed: True),
+    ),
+    PlantedBug(
+        "unseen-rank-ran-no-longer",
+        "a rank that nobody saw end is taken to have ended with those that were seen",
+        lambda: patched(running, end_unseen=lambda _job, others, _since: others),
+        ENDED,
+        20,
+        first=40_151,
+        world=lambda: patched(account, draw_scenario=_with_gangs),
     ),
 )

@@ -158,6 +158,13 @@ MACHINE_BUGS = (
         330,
     ),
     PlantedBug(
+        "room-not-looked-for",
+        "a job requests a machine of its own whatever has room",
+        replaced(claiming, "_join", lambda _original: lambda _job, _selection, _deps: None),
+        "no machine is requested beside a ready one like it that has room",
+        30,
+    ),
+    PlantedBug(
         "node-of-another-instance",
         "a machine takes the registration of any instance for its own",
         lambda: patched(InMemoryMachines, find_by_instance=_any_machine),

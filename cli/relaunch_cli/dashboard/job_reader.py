@@ -105,7 +105,7 @@ class JobReader:
 
     def _machines_of(self, history: JobHistory) -> Sequence[Machine]:
         """Return the machines of our own that its attempts were placed on."""
-        names = dict.fromkeys(each.placement.machine_id for each in history.attempts)
+        names = dict.fromkeys(rank.machine_id for each in history.attempts for rank in each.placement.ranks)
         loaded = (self._machines.load_machine(name) for name in names if name)
         return [machine for machine in loaded if machine is not None]
 

@@ -145,7 +145,7 @@ def _attempts(attempts: Sequence[Attempt], now: datetime) -> list[RenderableType
         ran = attempt.run_time(now)
         table.add_row(
             str(attempt.number),
-            _machines_of(attempt),
+            format_machines(attempt),
             attempt.zone or offering.zone or "?",
             format_attempt_price(attempt),
             format_time(started, now) if started else "-",
@@ -155,7 +155,15 @@ def _attempts(attempts: Sequence[Attempt], now: datetime) -> list[RenderableType
     return [Text(), table]
 
 
-def _machines_of(attempt: Attempt) -> str:
+def instances_of(attempt: Attempt) -> str:
+    """Return the EC2 instances of an attempt in the order of its ranks, empty as long as none is known."""
+    placement = attempt.placement
+    if len(placement.ranks) == 1:
+        return attempt.instance_id or placement.instance_id or ""
+    return ", ".join(filter(None, (each.instance_id for each in placement.ranks)))
+
+
+def format_machines(attempt: Attempt) -> str:
     """Return the machine of an attempt, with their number if it has several: `4x g5.12xlarge spot`."""
     count = len(attempt.placement.ranks)
     return f"{count}x " * (count > 1) + format_machine(attempt.placement.offering)

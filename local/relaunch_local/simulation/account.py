@@ -219,7 +219,7 @@ class SimulatedAccount(CheckedWrites):
         self.choices = Choices(self.clock, self.invariants.check, *sold, *done)
         self.refusals.find_open = self.choices.find_open
         known = (self.choices, self.objects, self.calls.failed_at, self.scenario.limits.max_running_jobs)
-        self.wait_reasons = WaitReasons(self.clock, self.invariants.check, *known, self.machines)
+        self.wait_reasons = WaitReasons(self.clock, self.invariants.check, *known, self.machines, self.facts)
         self.provider_queues = ProviderQueues(
             self.clock,
             self.invariants.check,

@@ -64,8 +64,17 @@ class ClusterGangJobs:
         is_forgotten = any(since <= each <= recorded_at for each in self._faults.forgotten_at)
         is_late = recorded_at - since > _EVENTS_KEPT
         is_virtual = invariants.jobs[task.job_id].definition.target is Target.ACS
-        is_silent = is_virtual and (cleaned_at is not None or is_untold(task, self._minor))
+        is_silent = is_virtual and (cleaned_at is not None or is_untold(task, self._minor) or self._is_unseen(task))
         return not (is_forgotten or is_late or is_silent or self._is_tied(task))
+
+    def _is_unseen(self, task: GangTask) -> bool:
+        """Return whether nobody looked at the pods while all of them ran: once they are deleted no kubelet tells it."""
+        started_at = task.started_at
+        failed_at = task.failed_at
+        if started_at is None or failed_at is None:
+            return False
+        looks = self._account.lambdas.passes["reconcile"]
+        return not any(started_at <= began_at and ended_at <= failed_at for began_at, ended_at in looks)
 
     def _is_tied(self, task: GangTask) -> bool:
         """Return whether a peer failed in the second in which a pod was taken away: an old server tells no more."""

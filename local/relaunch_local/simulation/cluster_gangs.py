@@ -92,6 +92,8 @@ class GangTask:
     """By UID: when the program of a rank ended, how, and its rank."""
     taken: list[tuple[datetime, str]] = field(default_factory=list)
     """When, and how, a pod was taken away, its Job deleted, or its place given to another."""
+    started_at: datetime | None = None
+    """When the program of one of its pods was started last."""
     is_unclear: bool = False
     """Whether a node of it was announced to end, or out of reach: what it did then may be for that."""
     held_since: datetime | None = None
@@ -191,6 +193,7 @@ class ClusterGangs:
             spec.on_exit(code, reason)
             self.look()
 
+        task.started_at = self._clock.now()
         handle = start(replace(spec, on_exit=ended, log_target=None))
         if isinstance(handle, Rank):
             task.gang = handle.gang

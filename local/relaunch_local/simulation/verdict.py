@@ -4,7 +4,7 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.targets import Target
@@ -20,6 +20,7 @@ from relaunch_local.simulation.checks.facts import GIVEN_UP_AFTER
 from relaunch_local.simulation.checks.learned_speeds import check_learned_speeds
 from relaunch_local.simulation.checks.members import peers_of
 from relaunch_local.simulation.checks.progress import check_progress
+from relaunch_local.simulation.checks.run_times import RunTimes
 from relaunch_local.simulation.checks.stop_causes import StopFacts, is_cause
 from relaunch_local.simulation.checks.times import CLOCK_SKEW, Times, run_seconds, timestamp
 from relaunch_local.simulation.cluster_jobs import ClusterJobs
@@ -64,6 +65,7 @@ class Verdict:
         cancellations = workload.cancellations
         own_hosts = account.machines.hosts
         self._times = Times(account.clock, self._invariants, self._facts, limits, cancellations, own_hosts)
+        self._run_times = RunTimes(account.clock, self._check, self._invariants, self._facts, self._times)
         self._on_cluster = ClusterJobs(account, workload)
         self._ends = DeservedEnds(account, workload, rare_faults, useless_machines, self._times)
 
@@ -237,6 +239,7 @@ class Verdict:
             wrong = self._wrong_reason(job, arn, stop)
             self._check("a stop's reason is its cause", not wrong, f"{job.job_id}: {arn[-6:]} {stop.kind}: {wrong}")
             self._times.check_stopped_in_time(job, arn, tasks.get(arn, {}))
+            self._run_times.check_end(job, arn, stop)
         failures = sum(is_failure(stop.kind) for stop in stops.values())
         self._check("failures are those of the stops", failures == job.totals.failures, f"{job.job_id}: {failures}")
 
@@ -278,18 +281,10 @@ class Verdict:
             self._check_price(job, attempt)
             self._check_reserved(arn, attempt)
             price = attempt_price(attempt).usd_per_hour
-            seconds = run_seconds(self._whole(job, arn))
+            seconds = run_seconds(self._run_times.whole(job, arn))
             ran = ran + seconds
             bill = bill + seconds / 3600 * price
-            left_open = TIMESTAMP_PRECISION.total_seconds()
-            is_given_up = arn in set(self._facts.unconfirmed_stops(GIVEN_UP_AFTER))
-            # The end of one rank that was lost unseen is that of all.
-            is_given_up = is_given_up or (job.definition.nodes > 1 and attempt.placement.is_lost)
-            if is_given_up or self._times.is_end_unknown(arn, self._invariants.tasks[job.job_id].get(arn, {})):
-                # Its end is unknown: it may have been any time until it was given up, or be later than that.
-                began_at = timestamp(self._invariants.tasks[job.job_id].get(arn, {}), "startedAt")
-                until = max(self._invariants.recorded_at[arn], self._ended_at(job, arn))
-                left_open += max((until - began_at).total_seconds(), 0.0) if began_at else 0.0
+            left_open = (TIMESTAMP_PRECISION + self._run_times.unknown_time(job, arn)).total_seconds()
             unknown = unknown + left_open
             slack = slack + left_open / 3600 * price
         message = f"{job.job_id}: {job.totals.run_seconds:.3f} s, not {ran:.3f} s"
@@ -298,19 +293,6 @@ class Verdict:
         self._check(
             "the record's cost is the bill", is_right, f"{job.job_id}: {job.totals.cost_usd:.6f}, billed {bill:.6f}"
         )
-
-    def _whole(self, job: Job, arn: str) -> Mapping[str, object]:
-        """Return a task; of several that were launched together from when all ran until all had stopped."""
-        tasks = self._invariants.tasks[job.job_id]
-        peers = [tasks[each] for each in peers_of(self._invariants.tasks[job.job_id], arn) if each in tasks]
-        if len(peers) < 2:
-            return tasks.get(arn, {})
-        names = [name for name in ("startedAt", "stoppedAt") if all(name in each for each in peers)]
-        return {name: max(str(each[name]) for each in peers) for name in names}
-
-    def _ended_at(self, job: Job, arn: str) -> datetime:
-        task = self._invariants.tasks[job.job_id].get(arn, {})
-        return timestamp(task, "stoppedAt") or self._account.clock.now()
 
     def _check_price(self, job: Job, attempt: Attempt) -> None:
         """Check that a task by a capacity provider on spot costs what EC2 told of its zone before it was placed."""

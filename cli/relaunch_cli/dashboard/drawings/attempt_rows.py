@@ -12,6 +12,7 @@ from relaunch.core.machines.machine import describe_request
 from relaunch_cli.dashboard.drawings.drawing import Mark, MarkKind, Row, RowKind, Span, SpanKind
 from relaunch_cli.dashboard.drawings.known_checkpoints import KnownCheckpoint, read_folder
 from relaunch_cli.views.formatting import format_duration
+from relaunch_cli.views.jobs import instances_of
 
 # The clocks of the machine, of the cluster and of Relaunch differ, and a step is noted in whole seconds.
 _CLOCKS_DIFFER = timedelta(seconds=10)
@@ -182,7 +183,8 @@ def _words(stage: Stage) -> str:
 
 def _run_spans(run: Run, lost: Lost | None) -> Iterator[Span]:
     until = run.trained_until
-    gpus = f"on {run.attempt.instance_id}" if run.attempt.instance_id else ""
+    instances = instances_of(run.attempt)
+    gpus = f"on {instances}" if instances else ""
     yield Span(SpanKind.TRAINING, run.started_at, until, "training", f"training {gpus}".rstrip())
     if until is not None and run.is_stopping:
         intent = run.attempt.intent

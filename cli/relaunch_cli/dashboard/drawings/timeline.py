@@ -108,7 +108,11 @@ class _RowMaker:
     def _machine_row(
         self, machine: "Machine", shown: Mapping[int, Row], scale: tuple[datetime, datetime]
     ) -> Row | None:
-        on_it = [each for each in self._history.attempts if each.placement.machine_id == machine.machine_id]
+        on_it = [
+            each
+            for each in self._history.attempts
+            if machine.machine_id in (rank.machine_id for rank in each.placement.ranks)
+        ]
         runs: list[tuple[Run, datetime]] = []
         for each in on_it:
             run = self._runs[each.number]

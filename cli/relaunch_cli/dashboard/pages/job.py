@@ -12,9 +12,15 @@ from relaunch_cli.dashboard.drawings.loss_curve import make_loss_curve
 from relaunch_cli.dashboard.drawings.timeline import make_timeline
 from relaunch_cli.dashboard.job_reader import JobView
 from relaunch_cli.dashboard.pages.selection import selection_views
-from relaunch_cli.views.formatting import format_cost, format_duration, format_machine
+from relaunch_cli.views.formatting import format_cost, format_duration
 from relaunch_cli.views.job_training import links_of, saved_rows
-from relaunch_cli.views.jobs import describe_entry, describe_machine_cost, format_attempt_price
+from relaunch_cli.views.jobs import (
+    describe_entry,
+    describe_machine_cost,
+    format_attempt_price,
+    format_machines,
+    instances_of,
+)
 
 
 def job_values(view: JobView) -> Mapping[str, object]:
@@ -99,7 +105,7 @@ def _attempt(attempt: Attempt, view: JobView) -> Mapping[str, object]:
     price = attempt_price(attempt)
     return {
         "number": attempt.number,
-        "machine": format_machine(placement.offering),
+        "machine": format_machines(attempt),
         "zone": attempt.zone or placement.offering.zone or "",
         "price": format_attempt_price(attempt),
         "started_at": attempt.started_at,
@@ -109,7 +115,7 @@ def _attempt(attempt: Attempt, view: JobView) -> Mapping[str, object]:
         "exit_code": stop.exit_code if stop else None,
         "reason": stop.stopped_reason if stop else attempt.task_status or "launching",
         "resume_uri": placement.resume_uri or "",
-        "instance_id": attempt.instance_id or placement.instance_id or "",
+        "instance_id": instances_of(attempt),
     }
 
 

@@ -14,10 +14,10 @@ class ReservationsUnreadableError(TransientError):
 
 
 class NotYetError(PortError):
-    """The message came early: it stays in its queue, and is received again after `seconds`."""
+    """The message came early: it stays in its queue, and is received again after `seconds`; `reason` says why."""
 
-    def __init__(self, seconds: int) -> None:
-        super().__init__(f"to be handled in {seconds} s")
+    def __init__(self, seconds: int, reason: str = "") -> None:
+        super().__init__(f"{reason}; to be handled in {seconds} s" if reason else f"to be handled in {seconds} s")
         self.seconds = seconds
 
 

@@ -47,7 +47,11 @@ class TaskTarget(Protocol):
         ...
 
     def find_tasks_of(self, attempt: AttemptKey) -> list[TaskObservation]:
-        """Return the tasks of an attempt, those that stopped recently included."""
+        """Return the tasks of an attempt, those that stopped recently included.
+
+        Raises:
+            NotYetError: the target has tasks of it that it does not describe yet.
+        """
 
     def find_tasks_on(self, instance_id: str) -> list[TaskObservation]:
         """Return the tasks on the node of this EC2 instance that have not stopped."""

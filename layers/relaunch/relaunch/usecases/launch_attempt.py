@@ -32,6 +32,7 @@ def launch_attempt(job_id: str, deps: LaunchDependencies) -> Job | None:
 
     Raises:
         TransientError: a temporary error; retry.
+        NotYetError: the target does not describe a task yet that it has.
     """
     for has_lost in (False, *[True] * _RETRIES):
         try:

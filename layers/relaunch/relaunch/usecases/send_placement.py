@@ -73,6 +73,7 @@ def send_placement(job: Job, deps: LaunchDependencies, *, is_first: bool) -> Job
 
     Raises:
         TransientError: a temporary error; retry.
+        NotYetError: the target does not describe a task yet that it has.
         StaleWriteError: the job was changed since it was loaded.
     """
     attempt = job.current_attempt

@@ -1,6 +1,6 @@
 """The steps of a job over several machines: each waits for something of all ranks, and shows it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,15 +20,21 @@ from relaunch_local.ecs import RecordedRequest
 Instances = Sequence[Mapping[str, Any]]
 
 
-def wait_for_machines(session: Session, job_id: str, number: int, nodes: int) -> Instances:
-    """Wait until the machines of an attempt are requested, launched and registered; show them; return its instances."""
+def wait_for_machines(session: Session, job_id: str, number: int, nodes: int, lost: Collection[str] = ()) -> Instances:
+    """Wait until the machines of an attempt are requested, launched and registered; show them; return its instances.
+
+    After the first attempt as many are requested as were `lost`, by their instances: those that live are kept.
+    """
     request = machines.wait_for_request(session, job_id, number)
     session.screen.show(drawings.draw_create_fleet(request.parameters, session.screen.table_width))
-    least = (request.parameters.get("SpotOptions") or request.parameters["OnDemandOptions"])["MinTargetCapacity"]
-    session.require(least == nodes, f"EC2 is asked for {nodes} machines or none, not for {least}")
-    found = session.expect_job(job_id, "EC2 launches all of them", partial(_launched, session, nodes))
+    asked = request.parameters["TargetCapacitySpecification"]["TotalTargetCapacity"]
+    options = request.parameters.get("SpotOptions") or request.parameters["OnDemandOptions"]
+    least = options.get("MinTargetCapacity", 1)
+    wanted = len(lost) or nodes
+    session.require(asked == least == wanted, f"EC2 is asked for {wanted} or none, not for {least} to {asked}")
+    found = session.expect_job(job_id, "EC2 launches all of them", partial(_launched, session, nodes, lost))
     instances = describe(session, [str(each.instance_id) for each in found])
-    session.screen.line(Text("launched, at once:", style="bold"))
+    session.screen.line(Text("launched, beside those that are kept:" if lost else "launched, at once:", style="bold"))
     session.screen.show(gang_drawings.draw_machines(instances))
     ids = [each.machine_id for each in found]
     session.expect("they boot, and their agents register with the cluster", partial(_registered, session, ids))
@@ -43,12 +49,12 @@ def describe(session: Session, instance_ids: Sequence[str]) -> Instances:
     return [found[each] for each in instance_ids]
 
 
-def _launched(session: Session, nodes: int, history: JobHistory) -> Sequence[Machine] | None:
+def _launched(session: Session, nodes: int, lost: Collection[str], history: JobHistory) -> Sequence[Machine] | None:
     # It claims them until its tasks are placed, which may have happened meanwhile.
     attempt = history.job.attempt
     placed = [each.machine_id for each in attempt.placement.ranks] if attempt and attempt.stop is None else []
     found = [session.deps.machines.load_machine(each) for each in history.job.next_machines or placed]
-    launched = [each for each in found if each is not None and each.instance_id]
+    launched = [each for each in found if each and each.instance_id and each.instance_id not in lost]
     return launched if len(launched) == nodes else None
 
 
@@ -131,15 +137,18 @@ def wait_for_ends(session: Session, job_id: str) -> None:
     with session.local.simulator.clock.lock:
         session.local.simulator.finish_interruptions()
     history = session.expect_job(job_id, "the job is in the table", lambda history: history)
-    for number in range(1, len(history.attempts) + 1):
-        attempt = attempt_of(history, number)
-        for each in attempt.placement.ranks if attempt else ():
-            with running_schedule(session.local):
-                session.expect("EC2 terminates the machine", partial(_gone, session, each.machine_id))
-            simulator = session.local.simulator
-            with simulator.clock.lock:
-                (line,) = (line for line in simulator.instances.bill if line.instance_id == each.instance_id)
-            session.screen.line(drawings.describe_end(line, simulator.clock.now()))
+    attempts = [attempt_of(history, number) for number in range(1, len(history.attempts) + 1)]
+    # A machine that was kept is that of a rank of both attempts.
+    instance_by_machine = {
+        rank.machine_id: rank.instance_id for each in attempts if each for rank in each.placement.ranks
+    }
+    for machine_id, instance_id in instance_by_machine.items():
+        with running_schedule(session.local):
+            session.expect("EC2 terminates the machine", partial(_gone, session, machine_id))
+        simulator = session.local.simulator
+        with simulator.clock.lock:
+            (line,) = (line for line in simulator.instances.bill if line.instance_id == instance_id)
+        session.screen.line(drawings.describe_end(line, simulator.clock.now()))
 
 
 def _gone(session: Session, machine_id: str) -> bool | None:

@@ -27,7 +27,7 @@ def register_task_definition(session: Session, training: Training) -> None:
 
 
 def run_gang_story(session: Session, training: Training) -> GangResult:
-    """Run the story: all machines or none, one stop for all, and the next generation on as many other machines."""
+    """Run the story: all machines or none, one stop for all, and the next generation with one other machine."""
     screen = session.screen
     screen.heading("A push to GitHub")
     send_push(session)
@@ -113,12 +113,14 @@ def wait_for_stop(session: Session, log: RankLogs, nodes: int) -> int:
     return step
 
 
-def relaunch(session: Session, log: RankLogs, lost: ranks.Instances, nodes: int, saved: int) -> None:
-    """Wait until the second attempt has resumed, on as many other machines, all ranks from the saved step."""
+def relaunch(session: Session, log: RankLogs, before: ranks.Instances, nodes: int, saved: int) -> None:
+    """Wait until the second attempt has resumed, on another machine for the one that is lost, from the saved step."""
     job_id = log.job_id
-    instances = ranks.wait_for_machines(session, job_id, 2, nodes)
-    before = {each["InstanceId"] for each in lost}
-    session.require(not before & {each["InstanceId"] for each in instances}, "all machines are other ones")
+    *living, last = (each["InstanceId"] for each in before)
+    instances = ranks.wait_for_machines(session, job_id, 2, nodes, lost=[last])
+    kept = {each["InstanceId"] for each in instances} & {*living, last}
+    session.require(kept == set(living), f"the machines of the ranks that live are kept: {' and '.join(living)}")
+    session.screen.line(f"{' and '.join(living)} were kept: only the one that EC2 takes is replaced")
     requests = ranks.wait_for_tasks(session, job_id, 2, nodes)
     ranks.wait_for_running(session, job_id, 2, instances)
     ranks.show_meeting(session, requests, instances, log)

@@ -187,11 +187,6 @@ class DelayedEcs:
         answer["tasks"] = [self._aged(task) for task in answer["tasks"] if task["taskArn"] not in absent]
         return answer
 
-    def hides(self, answer: Mapping[str, Any]) -> bool:
-        """Return whether an answer of DescribeTasks says MISSING of a task that ECS knows again later."""
-        missing = {failure["arn"] for failure in answer["failures"]}
-        return bool(missing & self._missing_since.keys() - self.forgotten)
-
     def list_tasks(self, **parameters: Any) -> Any:
         """ListTasks: a new task is not listed."""
         answer = self._client.list_tasks(**parameters)

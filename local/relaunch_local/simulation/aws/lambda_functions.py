@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -59,6 +60,8 @@ class Lambdas:
     """Called with each message that was handled without an error, and when handling began."""
     _outages: Outages
     _check: Callable[[str, bool, str], None]
+    passes: dict[str, list[tuple[datetime, datetime]]] = field(default_factory=lambda: defaultdict(list))
+    """By function: when those of its passes for a schedule began and ended of which no call failed for good."""
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _times: MessageTimes = field(init=False)
 
@@ -100,6 +103,8 @@ class Lambdas:
         def on_end(_answer: Any, error: BaseException | None) -> None:
             if error is None:
                 self._times.ended(settings.name)
+                if not invocation.failed_calls:
+                    self.passes[settings.name].append((began_at, self._runtime.clock.now()))
                 return
             if not isinstance(error, (KilledError, TransientError, PermanentError)):
                 self._unhandled(settings.name, error)
@@ -177,9 +182,7 @@ class Lambdas:
             except Exception as error:
                 if not isinstance(error, PortError):
                     self._unhandled(name, error)
-                # An answer that denies a task is no better than none: what it is needed for is tried again.
-                was_answered = not invocation.failed_calls and not invocation.hidden_tasks
-                is_excused = not was_answered and isinstance(error, PortError)
+                is_excused = invocation.failed_calls > 0 and isinstance(error, PortError)
                 self._times.failed(name, message, None if is_excused else began_at, error)
                 raise
             self._times.handled(name, message)

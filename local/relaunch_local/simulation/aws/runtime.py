@@ -47,10 +47,10 @@ class Invocation:
     """The tasks and instances that RunTask and launches named in answers since the current message was begun."""
     refused: list[tuple[str, str, datetime]] = field(default_factory=list)
     """The job and the instance of each RunTask that was refused since then, and when; of each registration, neither."""
+    launched_nothing: bool = False
+    """Whether CreateFleet answered, since then, that it launched nothing."""
     failed_calls: int = 0
     """How many calls failed for good since then, or since its beginning."""
-    hidden_tasks: int = 0
-    """How many answers of DescribeTasks since then denied a task that ECS knows again later."""
     uncounted: Counter[tuple[str, str]] = field(default_factory=Counter)
     """The metrics, with their labels, of what it has saved since then and not counted."""
     durations: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
@@ -66,7 +66,8 @@ class Invocation:
         self.current, self.begun = self.begun, self.begun + 1
         self.told.clear()
         self.refused.clear()
-        self.failed_calls = self.hidden_tasks = 0
+        self.launched_nothing = False
+        self.failed_calls = 0
         self.uncounted.clear()
         self.durations.clear()
 

@@ -24,7 +24,12 @@ _KEPT_FOR_BACKOFF = timedelta(seconds=60)
 _KEPT_FOR_OTHERS = timedelta(minutes=10)
 # Messages are late, and looks fail.
 _LATE = timedelta(minutes=20)
+# A function decides on what it read up to its time-out ago, from an index that lags behind by as much again.
+_KNOWN_AFTER = 2 * _LONGEST_FUNCTION
+# So many machines with room a function looks at.
+_MOST_LOOKED_AT = 10
 KEPT = "a job keeps no machines for others that do not come"
+JOINED = "no machine is requested beside a ready one like it that has room"
 
 
 class SeesMachines(Protocol):
@@ -53,6 +58,8 @@ class Claims:
     store: SeesMachines = field(init=False)
     _kept: set[tuple[str, ...]] = field(default_factory=set)
     """The machines of jobs that keep some for others, which are looked at once they have kept them for long enough."""
+    _usable: dict[str, tuple[Machine, datetime]] = field(default_factory=dict)
+    """The machines that may be claimed, and since when each has had its state and its claims."""
 
     def job_saved(self, before: Job | None, job: Job) -> None:
         """Check a job that was created or saved with its machines."""
@@ -106,6 +113,39 @@ class Claims:
         late = [each.machine_id for each in machines if each is not None and each.state is not MachineState.READY]
         self._check(KEPT, not (waits and late), f"{job_id}: {', '.join(late)} for {now - since}")
 
+    def _watch_room(self, before: Machine | None, machine: Machine) -> None:
+        """Note since when a machine is as it is; of one that is requested, check that no other one has room instead."""
+        now = self._clock.now()
+        if machine.state.is_usable:
+            known, since = self._usable.get(machine.machine_id, (None, now))
+            is_same = known is not None and (known.state, known.claims) == (machine.state, machine.claims)
+            self._usable[machine.machine_id] = (machine, since if is_same else now)
+        else:
+            self._usable.pop(machine.machine_id, None)
+        if before is None and machine.request.size == 1 and len(self._usable) <= _MOST_LOOKED_AT:
+            for claim in machine.claims:
+                job = self._jobs.get(claim.job_id)
+                others = [
+                    each.machine_id
+                    for each, since in self._usable.values()
+                    if since <= now - _KNOWN_AFTER and job is not None and self._may_join(job, each, machine)
+                ]
+                self._check(JOINED, not others, f"{claim.job_id}: {machine.machine_id} beside {', '.join(others)}")
+
+    def _may_join(self, job: Job, ready: Machine, requested: Machine) -> bool:
+        """Return whether a job that requests a machine may take room on a ready one.
+
+        What it fits on is not judged here again: the ready one is of a type, a market and a zone that it requests.
+        """
+        keys = [each.offering for each in requested.request.overrides]
+        is_alike = ready.offering in keys and not ready.request.reservation_id
+        is_threatened = self._facts.was_threatened(ready.instance_id or "")
+        if ready.state is not MachineState.READY or not is_alike or is_threatened:
+            return False
+        cap = job.definition.max_price_usd_per_hour
+        is_affordable = cap is None or ready.usd_per_hour <= cap
+        return job.definition.nodes == 1 and is_affordable and ready.accepts(requested.claims[0].resources)
+
     def is_released(self, job_id: str, machine_id: str) -> bool:
         """Return whether a machine has no claim of the job."""
         machine = self.store.load_machine(machine_id)
@@ -116,6 +156,7 @@ class Claims:
         taken = sum((each.resources for each in machine.claims), NOTHING)
         fits = machine.capacity.holds(taken)
         self._check("what claims a machine fits on it", fits, f"{machine.machine_id}: {len(machine.claims)} claims")
+        self._watch_room(before, machine)
         if not machine.state.is_usable:
             self._check("a machine that ends has no claims", not machine.claims, machine.machine_id)
         known = {each.job_id for each in before.claims} if before else set()

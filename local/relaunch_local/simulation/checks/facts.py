@@ -72,10 +72,14 @@ class AccountFacts:
     """By instance: since when its Spot request says that it is interrupted, and when a function was first told so."""
     refused: list[tuple[datetime, datetime]] = field(default_factory=list)
     """From when until when checkpoints, RunTask or RegisterTaskDefinition were refused."""
+    refusals_told: set[str] = field(default_factory=set)
+    """The first machines of the requests of which a function handled the answer that EC2 launched nothing."""
     unanswered_jobs: set[str] = field(default_factory=set)
     """Jobs of which a RunTask or its answer was lost in an outage."""
     _told_missing: dict[str, list[tuple[datetime, datetime]]] = field(default_factory=lambda: defaultdict(list))
     """By task: from when until when DescribeTasks always answered MISSING, each time within LONGEST_MISSING."""
+    _seen_live: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))
+    """By task: when an answer of DescribeTasks had it, and it had not stopped."""
     _last_missing: set[str] = field(default_factory=set)
     """Tasks of which the last answer of DescribeTasks was MISSING."""
     _hosts: dict[str, str] = field(default_factory=dict)
@@ -165,6 +169,8 @@ class AccountFacts:
         for task in answer["tasks"]:
             if task["lastStatus"] == "STOPPED":
                 self._stop_told_at.setdefault(task["taskArn"], now)
+            else:
+                self._seen_live[task["taskArn"]].append(now)
         self._last_missing.difference_update(task["taskArn"] for task in answer["tasks"])
         for arn in (failure["arn"] for failure in answer["failures"]):
             spans = self._told_missing[arn]
@@ -176,6 +182,10 @@ class AccountFacts:
     def is_missing(self, task_arn: str) -> bool:
         """Return whether the last answer of DescribeTasks about a task was MISSING."""
         return task_arn in self._last_missing
+
+    def last_seen_live(self, task_arn: str, until: datetime) -> datetime | None:
+        """Return when, by then, DescribeTasks last answered that a task had not stopped; None if it never did."""
+        return max((at for at in self._seen_live[task_arn] if at <= until), default=None)
 
     def requests_described(self, answer: Mapping[str, Any]) -> None:
         """Note what an answer of DescribeSpotInstanceRequests told the application."""
@@ -250,8 +260,12 @@ class AccountFacts:
         "Instances with disconnected agents aren't automatically deregistered when terminated"
         (DeregisterContainerInstance, Amazon ECS API Reference): nobody reports the stops of their tasks.
         """
+        return self.host_gone_at(task_arn, self._clock.now()) is not None
+
+    def host_gone_at(self, task_arn: str, until: datetime) -> datetime | None:
+        """Return when EC2 began to end the host of a task, if the task was over for that by then; None otherwise."""
         ended_at = self.ended_at.get(self.host_of(task_arn))
-        return ended_at is not None and self._clock.now() - ended_at >= HOST_GONE_AFTER - _SKEW
+        return ended_at if ended_at is not None and until - ended_at >= HOST_GONE_AFTER - _SKEW else None
 
     def is_stop_unheard(self, task_arn: str) -> bool:
         """Return whether ECS wants a task stopped, and its host cannot hear of it: its agent is lost, or EC2 ends it.
@@ -332,12 +346,15 @@ class AccountFacts:
         return known_at is None or (stopped_at is not None and known_at > stopped_at + kept)
 
     def is_unplaced(self, task_arn: str) -> bool:
-        """Return whether RunTask never named a task, and ECS does not list it once it has stopped.
+        """Return whether RunTask never named a task, and ECS did not list it once it had stopped, or hid it then.
 
         An event of it is not enough where several tasks are launched together: those that were placed are listed when
         no more are sent.
         """
-        return task_arn in self.forgotten and task_arn not in self.named
+        span = self.hidden_span(task_arn)
+        stopped_at = self._stopped_at.get(task_arn)
+        is_hidden = span is not None and stopped_at is not None and span[0] <= stopped_at <= span[1]
+        return (task_arn in self.forgotten or is_hidden) and task_arn not in self.named
 
     def may_be_lost(self, task_arn: str, stopped_at: datetime | None, at: datetime) -> bool:
         """Return whether ECS may have said, for as long as it documents, that there is no such task.

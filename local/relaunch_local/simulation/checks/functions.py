@@ -9,6 +9,7 @@ from typing import Any
 from relaunch.adapters.aws.ecs.events import MACHINE_STATE_CHANGE, TASK_STATE_CHANGE
 from relaunch.adapters.messages.intake import parse_intake_message
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.machines.groups import first_id_of
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.triggers.events import ObjectCreated
 from relaunch.core.triggers.matching import is_watched
@@ -51,8 +52,6 @@ class FunctionChecks:
             self._runtime.current.told.update(tasks_in(answer))
         elif action == "describe_tasks":
             self._facts.described(answer)
-            if self._runtime.current is not None:
-                self._runtime.current.hidden_tasks += self._ecs.hides(answer)
 
     def ec2_answered(self, action: str, answer: Any) -> None:
         """Note an answer of EC2 on Spot requests."""
@@ -62,7 +61,9 @@ class FunctionChecks:
     def fleet_answered(self, action: str, answer: Any) -> None:
         """Note an answer of EC2 on instances."""
         if action in ("create_fleet", "run_instances") and self._runtime.current is not None:
-            self._runtime.current.told.update(_launched_in(answer))
+            launched = list(_launched_in(answer))
+            self._runtime.current.told.update(launched)
+            self._runtime.current.launched_nothing = not launched
         elif action == "describe_instances":
             found = (each for reservation in answer["Reservations"] for each in reservation["Instances"])
             self._facts.instances_told(each["InstanceId"] for each in found)
@@ -90,6 +91,8 @@ class FunctionChecks:
         if invocation is not None:
             self._facts.instances_told(invocation.told)
             self._facts.message_handled(function, body, invocation.told, has_failed=invocation.failed_calls > 0)
+        if function == "request_machine" and invocation is not None and invocation.launched_nothing:
+            self._facts.refusals_told.add(first_id_of(json.loads(body)["machine_id"]))
         if function == "submit_job" and '"Object Created"' in body:
             (upload,) = parse_intake_message(body)
             is_needed = isinstance(upload, ObjectCreated) and is_watched(upload, self._definitions)

@@ -168,7 +168,7 @@ class Invariants:
         attempt = job.attempt if job and not job.state.is_final and arn not in self.denied else None
         if attempt is not None and attempt.task_id == arn and not (attempt.stop or attempt.placement.is_lost):
             # An event of a rank from before all are placed, or are known, is made up for by the next look.
-            is_early = bool(attempt.placement.followers) and not attempt.task_version
+            is_early = job is not None and job.definition.nodes > 1 and not attempt.task_version
             is_early = is_early or any(
                 self._facts.is_missing(each) for each in attempt.placement.task_ids if each != arn
             )

@@ -2,7 +2,8 @@
 
 What EC2 would launch is asked of the simulated region every minute, and where a task runs is what ECS and EC2 say of
 it. Nothing is read from the application. For spot that saves less a move need not pay: an hour of it has to earn two
-starts and the work that is done twice.
+starts and the work that is done twice. Nor for several tasks that run together: that one instance could be launched
+says nothing of as many, and they go back at their next start (docs/multi-node.md).
 """
 
 import math
@@ -14,6 +15,7 @@ from relaunch_local.ecs import Clock, EcsSimulator, Purchase
 from relaunch_local.ecs.engine.instances import subnet_of
 from relaunch_local.ecs.engine.pools import Place
 from relaunch_local.simulation.checks.facts import AccountFacts
+from relaunch_local.simulation.checks.members import peers_of
 from relaunch_local.simulation.scenario import Scenario
 
 LONGEST_BESIDE_SPOT = timedelta(hours=4)
@@ -78,6 +80,8 @@ class SpotWatch:
         hosts = self._simulator.instances.by_id
         for job_id, tasks in self._tasks.items():
             for arn, task in tasks.items():
+                if len(peers_of(tasks, arn)) > 1:
+                    continue
                 host = hosts.get(self._facts.host_of(arn)) if task.get("lastStatus") == "RUNNING" else None
                 if host is not None and host.is_alive and host.purchase is Purchase.ON_DEMAND:
                     yield job_id, arn, host.instance_type

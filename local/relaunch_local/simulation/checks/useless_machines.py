@@ -153,8 +153,11 @@ class UselessMachines:
         return sum(job_id not in self._ran_task[each.arn or ""] for each in of_job) >= MOST_PER_JOB
 
     def first_at(self) -> datetime | None:
-        """Return when the first machine was launched that was of no use, None without one: a wait may begin with it."""
-        useless = (each for each in self._in_order() if self._is_useless(each) or self._is_start_refused(each))
+        """Return when the first machine was launched that was of no use, None without one: a wait may begin with it.
+
+        It begins with one that a task was refused to start on, too, whatever has run there since.
+        """
+        useless = (each for each in self._in_order() if self._is_useless(each) or each.arn in self._starts_refused)
         return next((each.launched_at for each in useless), None)
 
     def is_tried_alone(self, instance_type: str, purchase: str, zone: str) -> bool:

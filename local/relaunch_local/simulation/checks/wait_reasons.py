@@ -15,6 +15,7 @@ from relaunch.core.machines.settings import MACHINE_TAG
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.checks.choices import Choices
+from relaunch_local.simulation.checks.facts import AccountFacts
 from relaunch_local.simulation.checks.groups import is_group_wait
 from relaunch_local.simulation.checks.machines import MachineInvariants
 
@@ -37,6 +38,7 @@ class WaitReasons:
     """When the calls of each action failed for good."""
     _max_running_jobs: int
     _machines: MachineInvariants
+    _facts: AccountFacts
     _holders: dict[str, str] = field(default_factory=dict)
     """The definitions of the jobs that hold a slot."""
     _full_at: dict[str, datetime] = field(default_factory=dict)
@@ -77,10 +79,14 @@ class WaitReasons:
                 pass
 
     def _check_grant(self, before: Job | None, job: Job) -> None:
-        """Check that nobody has to grant anything to a job for whose machine EC2 had no capacity."""
+        """Check that nobody has to grant anything to a job for whose machine EC2 had no capacity, as a function knows.
+
+        One that dies of the answer leaves a request of which nobody knows what became of it.
+        """
         machine_id = before.machine_id if before is not None and not job.machine_id else None
         codes = {code for _, code in self._machines.refused.get(machine_id or "", ())}
-        is_lack = bool(codes) and codes <= _LACKS and not self._is_launched(machine_id or "")
+        is_told = first_id_of(machine_id or "") in self._facts.refusals_told
+        is_lack = is_told and bool(codes) and codes <= _LACKS and not self._is_launched(machine_id or "")
         # Whoever has no answer asks again for minutes, and takes the machine for a useless one then.
         since = self._clock.now() - _LONGEST_UNKNOWN
         unanswered = (*self._failed_at["ec2:create_fleet"], *self._failed_at["ec2:run_instances"])

@@ -7,6 +7,8 @@ import pytest
 
 from fakes.builders import make_container, make_revision
 from fakes.dashboard_world import DashboardWorld
+from fakes.stored_machines import make_machine
+from relaunch.core.jobs.attempt import Rank
 from relaunch_cli.dashboard import job_reader
 from relaunch_cli.dashboard.job_reader import JobReader
 from relaunch_cli.dashboard.kept import Kept
@@ -68,6 +70,20 @@ def test_of_a_running_job_what_may_have_changed_is_read_again(reading: Reading) 
     assert reading.load(running) == {"load_job": 1, "tail": 1, "newest_saved": 1}
     reading.world.note(running, 9_000)
     assert reading.load(running)["load_history"] == 1
+
+
+def test_the_machines_of_all_ranks_of_an_attempt_are_read() -> None:
+    world = DashboardWorld()
+    history = world.jobs.load_history(world.running)
+    (attempt, *_) = history.attempts
+    gang = replace(attempt.placement, machine_id="m-1", instance_id="i-1", followers=(Rank("m-2", "i-2"),))
+    world.jobs.load_history = lambda _job_id: replace(history, attempts=[replace(attempt, placement=gang)])
+    machines = {each: make_machine(each) for each in ("m-1", "m-2")}
+    world.deps.machines.load_machine = machines.get
+
+    view = JobReader(world, Kept(world.now)).load(world.running)
+
+    assert [each.machine_id for each in view.machines] == ["m-1", "m-2"]
 
 
 def test_of_all_versions_of_a_job_one_is_kept(reading: Reading) -> None:

@@ -51,7 +51,7 @@ def test_a_gang_is_as_far_as_the_last_of_its_ranks(statuses, phase, status):
     found = together(gang(), *(rank(number, each) for number, each in enumerate(statuses)))
 
     assert (found.phase, found.status, found.rank_count, found.live_ranks) == (phase, status, 3, (0, 1, 2))
-    assert found.version == 9
+    assert found.version == 18
 
 
 def test_a_gang_has_started_when_the_last_of_its_ranks_has():
@@ -96,9 +96,22 @@ def test_those_that_are_done_wait_for_the_others_as_long_as_torchrun_does():
     late = together(job, ended(0, 0), rank(1), ended(2, 0), now=SOON + PEERS_MAY_TAKE)
 
     assert (early.phase, late.phase) == (TaskPhase.RUNNING, TaskPhase.STOPPING)
-    assert early.version < late.version
+    changed = together(job, ended(0, 0), rank(1, version=4), ended(2, 0))
+    assert early.version < late.version < changed.version
     waiting = tell(job, ended(0, 0), rank(1), ended(2, 0))
     assert (waiting.state, waiting.wake_at) == (JobState.RUNNING, SOON + timedelta(minutes=1))
+
+
+def test_the_end_of_the_last_rank_is_news_after_it_had_taken_too_long():
+    """What was seen while it took too long has no version of its own: the end of the last rank may be the next one."""
+    at = SOON + PEERS_MAY_TAKE
+    first = ended(0, 7, version=4)
+    overdue = tell(gang(), first, rank(1, version=2), ended(2, 143, version=4, **BY_RELAUNCH), now=at)
+    over = tell(overdue, first, ended(1, 143, at, version=3, **BY_RELAUNCH), ended(2, 143, version=4, **BY_RELAUNCH))
+
+    assert (overdue.state, overdue.current_attempt.live_ranks) == (JobState.STOPPING, (1,))
+    assert over.current_attempt.live_ranks == ()
+    assert over.current_attempt.held is not None or over.current_attempt.stop is not None
 
 
 def test_a_rank_that_had_to_be_stopped_alone_is_a_failure():

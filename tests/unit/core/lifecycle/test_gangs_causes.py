@@ -50,6 +50,17 @@ def test_the_pods_of_a_cluster_are_stopped_together_and_those_that_are_taken_awa
     assert stopped_tasks(job) == {job.current_attempt.task_id}
 
 
+def test_what_a_pod_announces_is_saved_with_the_stop_of_the_others_as_nothing_shows_it_once_the_pod_is_gone():
+    stopping = replace(seen("STOPPING").observation, warned_at=SOON, warning="rank 0 does not end")
+
+    attempt = decided(on_cluster(), TaskSeen(stopping), SOON).job.current_attempt
+
+    assert attempt.warned_at == SOON
+    assert attempt.intent.detail.endswith("; rank 0 does not end")
+    earlier = decided(on_cluster(warned_at=NOW), TaskSeen(stopping), SOON).job.current_attempt
+    assert earlier.warned_at == NOW
+
+
 @pytest.mark.parametrize(("started_at", "kind"), [(NOW, StopKind.HOST_LOST), (None, StopKind.USER_ERROR)])
 def test_a_rank_that_is_gone_without_a_word_explains_the_others_if_all_had_run(started_at, kind):
     stopped = ended(0, 1)
@@ -216,6 +227,20 @@ def test_a_warning_while_ranks_are_placed_gives_all_up(task):
     assert len([each for each in whole.pending if isinstance(each, LookForWarning)]) == 3
     part = decided(job, answered(PlacementFailed(("1 of 3 tasks were placed",), placed=(task_id(1),)))).job
     assert part.current_attempt.intent.kind is IntentKind.START_WITHDRAWN
+
+
+def test_a_part_that_was_stopped_for_a_warning_was_stopped_by_nobody_outside():
+    job = decided(pending(), HostWarned("i-1", SOON, task_id=task_id(1))).job
+    much_later = SOON + timedelta(minutes=6)
+    placement = PlacementFailed(("1 of 3 tasks were placed",), placed=(task_id(1),))
+    part = decided(job, answered(placement), much_later).job
+    warned = {"stop_code": "UserInitiated", "stopped_reason": "Relaunch: retirement by AWS for i-1"}
+
+    end = {task_id(1): ended(0, 137, at=SOON + timedelta(minutes=2), **warned)}
+    stopped = decided(part, TaskSeen(observe_gang(part, end, much_later)), much_later).job
+
+    assert part.current_attempt.intent.at == SOON
+    assert (stopped.state, stopped.current_attempt.stop.kind) == (JobState.WAITING, StopKind.NOT_STARTED)
 
 
 def test_a_warning_is_of_a_job_whose_ranks_are_placed_there_alone():

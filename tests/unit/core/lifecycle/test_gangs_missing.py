@@ -1,12 +1,14 @@
 """Ranks of which nobody sees how they end, beside others that are seen."""
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 import pytest
 
 from fakes.builders import task_id
 from relaunch.core.jobs.attempt import StopKind
 from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.lifecycle.events import TaskMissing
 from relaunch.core.lifecycle.gangs import decided_by_part
@@ -22,10 +24,10 @@ def part(job: Job, *ranks: TaskObservation | None) -> TaskObservation | None:
     return decided_by_part(job, known, SOON)
 
 
-def miss(job: Job, others: TaskObservation | None) -> Job:
-    """Return the job after the first rank was unknown throughout the grace period."""
-    at = SOON
-    while at <= SOON + MISSING_GRACE:
+def miss(job: Job, others: TaskObservation | None, since: datetime = SOON) -> Job:
+    """Return the job after a rank was unknown throughout the grace period."""
+    at = since
+    while at <= since + MISSING_GRACE:
         job = decided(job, TaskMissing(task_id(1), others=others), at).job
         at += timedelta(minutes=1)
     return job
@@ -66,3 +68,48 @@ def test_a_rank_that_nobody_saw_end_is_no_failure_and_hides_none(others, kind, c
     assert stop is not None
     assert (stop.kind, stop.exit_code) == (kind, code)
     assert found is None or found.task_id == task_id(1)
+
+
+@pytest.mark.parametrize(
+    ("host_ended", "seconds"),
+    [({}, 300), ({"lost_instances": ("i-1",)}, 300), ({"lost_instances": ("i-2",)}, 200), ({"at": 400}, 300)],
+    ids=["it is alive", "another one ended", "it ended", "it ended after the rank was missing"],
+)
+def test_a_rank_that_nobody_saw_end_ran_until_its_host_ended_or_else_until_it_was_missing(host_ended, seconds):
+    """The first rank to fail decides how the attempt ended; what it ran, and costs, is until the last has ended."""
+    missing_since = SOON + timedelta(seconds=300)
+    lost = host_ended.get("lost_instances", ("i-2",) if host_ended else ())
+    host_ended_at = SOON + timedelta(seconds=host_ended.get("at", 200))
+    job = tell(gang(), ended(0, 7), rank(1), rank(2))
+    attempt = replace(job.current_attempt, lost_instances=lost, last_host_ended_at=host_ended_at if lost else None)
+    others = part(job, ended(0, 7), ended(1, 143, at=SOON + timedelta(seconds=9), **BY_RELAUNCH), None)
+
+    over = miss(replace(job, attempt=attempt), others, missing_since)
+    held = over.current_attempt.held
+    stop = over.current_attempt.stop or (held.stop if held is not None else None)
+
+    assert stop is not None
+    assert (stop.kind, stop.exit_code) == (StopKind.USER_ERROR, 7)
+    assert stop.at == SOON + timedelta(seconds=seconds)
+
+
+def test_a_gang_is_lost_only_if_one_rank_was_missing_all_the_time():
+    """ECS may be behind for one rank after the other, for minutes each."""
+    job = tell(gang(), rank(0), ended(1, 7), rank(2))
+    minutes = int(MISSING_GRACE.total_seconds()) // 60
+    first, second = (1, 2), (2,)
+
+    def look(job: Job, minute: int, ranks: tuple[int, ...]) -> Job:
+        return decided(job, TaskMissing(task_id(1), ranks=ranks), SOON + timedelta(minutes=minute)).job
+
+    for minute in range(minutes):
+        job = look(job, minute, first)
+    other = look(job, minutes, (0,))
+    narrowed = look(job, minutes - 1, second)
+    over = look(narrowed, minutes, second)
+
+    assert (other.state, other.current_attempt.missing_ranks) == (JobState.STOPPING, (0,))
+    assert other.current_attempt.missing == (SOON + MISSING_GRACE, SOON + MISSING_GRACE)
+    assert narrowed.current_attempt.missing_ranks == second
+    assert over.current_attempt.stop is not None
+    assert tell(other, rank(0), ended(1, 7), rank(2, version=4)).current_attempt.missing_ranks == ()

@@ -224,6 +224,7 @@ def test_one_that_lives_after_all_is_charged_once_it_is_gone_again():
         pytest.param(gone(600, request=fleet_request(SPOT)), "", 0.6, id="nobody-says-why"),
         pytest.param(gone(600, request=fleet_request(SPOT), left_until=after(660)), "", 0.0, id="left-and-on-time"),
         pytest.param(gone(600, request=fleet_request(SPOT), left_until=after(700)), "", 0.0, id="left-and-sooner"),
+        pytest.param(gone(600, request=fleet_request(SPOT), left_until=after(660)), None, 0.6, id="left-and-not-asked"),
         pytest.param(gone(600, request=fleet_request(SPOT), left_until=after(781)), "", 0.6, id="before-the-warning"),
         pytest.param(gone(600, request=fleet_request(SPOT), left_until=after(600)), "", 0.6, id="left-and-ended-by-us"),
         pytest.param(

@@ -43,8 +43,8 @@ from relaunch.core.machines.table import decide
 LIMITS = MachineLimits()
 
 
-def seen(state: InstanceState, reason: str = "") -> InstanceSeen:
-    return InstanceSeen(InstanceObservation(INSTANCE, state, "m-1", state_reason=reason), NOW)
+def seen(state: InstanceState, reason: str = "", at: datetime = NOW) -> InstanceSeen:
+    return InstanceSeen(InstanceObservation(INSTANCE, state, "m-1", state_reason=reason), at)
 
 
 def test_the_place_of_a_machine_is_given_back_only_when_ec2_confirms_its_end():
@@ -249,3 +249,21 @@ def test_an_interruption_that_is_heard_of_after_the_end_counts_until_the_machine
     assert decide(heard, MachineWarned(NOW), over, LIMITS).is_ignored, "it came twice"
     assert decide(gone, MachineWarned(NOW, is_rebalance=True), over, LIMITS).is_ignored
     assert decide(charged, MachineWarned(NOW), over, LIMITS).is_ignored
+
+
+def test_a_machine_is_paid_until_the_earliest_time_at_which_its_instance_was_seen_to_end():
+    over = NOW + timedelta(minutes=4)
+    shutting_down = seen(InstanceState.SHUTTING_DOWN, at=NOW + timedelta(minutes=1))
+    paid = replace(machine(MachineState.READY), holdings=(), paid_since=NOW)
+    gone = decide(paid, seen(InstanceState.TERMINATED, at=over), over, LIMITS).machine
+
+    earlier = decide(gone, shutting_down, over, LIMITS).machine
+
+    assert (gone.ended_at, earlier.ended_at) == (over, NOW + timedelta(minutes=1))
+    assert (earlier.state, earlier.pending, earlier.wake_at) == (gone.state, gone.pending, gone.wake_at)
+    assert decide(earlier, shutting_down, over, LIMITS).is_ignored, "it came twice"
+    assert decide(replace(gone, pending=()), shutting_down, over, LIMITS).is_ignored, "it is charged"
+    assert decide(gone, seen(InstanceState.RUNNING, at=NOW), over, LIMITS).is_ignored
+    # While it ends too: what is heard first need not have come first.
+    ending = replace(gone, state=MachineState.ENDING)
+    assert decide(ending, shutting_down, over, LIMITS).machine.ended_at == NOW + timedelta(minutes=1)

@@ -230,6 +230,8 @@ class Attempt:
     """When EC2 reported that the instance shuts down."""
     missing: tuple[datetime, datetime] | None = None
     """When the target first and last did not know the task, if it did not know it at any look between them."""
+    missing_ranks: tuple[int, ...] = ()
+    """Those of its ranks that the target did not know at any look between them; empty for one of a single node."""
     refused_since: datetime | None = None
     """Since when the target, which has taken the task, is known to refuse its start; None if it does not."""
     handover: Handover | None = None

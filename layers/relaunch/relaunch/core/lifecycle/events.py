@@ -296,12 +296,13 @@ class TaskMissing:
     """The target does not know the task: it stopped more than an hour ago, or is not visible yet.
 
     `cluster` is what was asked (TaskTarget.identify). `others` are those tasks of several that it knows, as one, if
-    they tell how all of them ended.
+    they tell how all of them ended, `ranks` those that it does not.
     """
 
     task_id: str
     cluster: str = ""
     others: TaskObservation | None = None
+    ranks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,7 @@ def decided_by_part(job: Job, seen: Mapping[str, TaskObservation | None], now: d
     """Return the ranks that the target knows as one, if they tell how the attempt ended; None if they do not.
 
     They do if all of them have stopped, and one failed by itself or was taken away: what the others did is not needed.
+    `live_ranks` are those that nobody saw end.
     """
     task_ids = job.current_attempt.placement.task_ids
     known = {rank: found for rank, task_id in enumerate(task_ids) if (found := seen.get(task_id)) is not None}
@@ -77,7 +78,36 @@ def decided_by_part(job: Job, seen: Mapping[str, TaskObservation | None], now: d
     first = known[_deciding(container, known, now)]
     if is_finished(container, first) or _is_consequence(first):
         return None
-    return replace(see_as_one(known, len(task_ids), container, now), task_id=task_ids[0])
+    unseen = find_unseen(job, seen)
+    return replace(see_as_one(known, len(task_ids), container, now), task_id=task_ids[0], live_ranks=unseen)
+
+
+def find_unseen(job: Job, seen: Mapping[str, TaskObservation | None]) -> tuple[int, ...]:
+    """Return the ranks of the current attempt that the target does not know."""
+    task_ids = job.current_attempt.placement.task_ids
+    return tuple(rank for rank, task_id in enumerate(task_ids) if seen.get(task_id) is None)
+
+
+def find_still_missing(attempt: Attempt, ranks: tuple[int, ...]) -> tuple[int, ...]:
+    """Return which of the ranks that the target does not know it did not know at the looks before either.
+
+    ECS is behind for one task after the other.
+    """
+    return tuple(each for each in ranks if each in (attempt.missing_ranks or ranks))
+
+
+def end_unseen(job: Job, others: TaskObservation, since: datetime) -> TaskObservation:
+    """Return the ranks that tell how the attempt ended (decided_by_part), with when the last of all of them had ended.
+
+    One that nobody saw end may have run until its instance ended, or else until `since`, when the target first did not
+    know it.
+    """
+    attempt = job.current_attempt
+    ranks = attempt.placement.ranks
+    is_host_gone = all(ranks[each].instance_id in attempt.lost_instances for each in others.live_ranks)
+    host_ended_at = attempt.last_host_ended_at if is_host_gone else None
+    until = min(since, host_ended_at or since)
+    return replace(others, stopped_at=max(others.stopped_at or until, until), live_ranks=())
 
 
 def see_as_one(
@@ -95,8 +125,8 @@ def see_as_one(
     return replace(
         decides,
         phase=phase,
-        # That the others take too long is news without a new version of a task.
-        version=sum(each.version for each in known.values()) + _is_overdue(known, ending, now),
+        # That the others take too long is news without a new version of a task, and older than any new version.
+        version=2 * sum(each.version for each in known.values()) + _is_overdue(known, ending, now),
         status=_status(known, phase),
         report=_report(first, decides, phase, known, ending),
         node=known[min(known)].node,

@@ -22,7 +22,7 @@ from relaunch.core.lifecycle.events import (
     TaskSeen,
     TimePassed,
 )
-from relaunch.core.lifecycle.gangs import has_gang, is_gang
+from relaunch.core.lifecycle.gangs import end_unseen, find_still_missing, has_gang, is_gang
 from relaunch.core.lifecycle.machine_waits import needs_next_machine
 from relaunch.core.lifecycle.moves import (
     is_last_moment,
@@ -115,9 +115,13 @@ def _stopping(job: Job, seen: TaskObservation, now: datetime) -> Decision:
     # The first timeline entry has the reason, the following ones the status.
     is_known = job.state is JobState.STOPPING
     detail = seen.status if is_known else seen.report.text or seen.status
-    if job.current_attempt.intent is None and is_gang(job):
+    attempt = job.current_attempt
+    if attempt.intent is None and is_gang(job):
         # A cluster announces with the end of a pod that it is taken away, and EC2 before.
         kind = IntentKind.RANK_ENDED if seen.warned_at is None else IntentKind.INTERRUPTION
+        # Saved with the stop: once the pod is gone nothing shows that it was announced.
+        job = replace(job, attempt=replace(attempt, warned_at=attempt.warned_at or seen.warned_at))
+        detail = f"{detail}; {seen.warning}" if seen.warning else detail
         return stop_with_intent(job, StopIntent(kind, now, detail), now, event="rank ended")
     return move(job, JobState.STOPPING, now, event="task stopping", detail=detail, wake_at=now + STOP_TIMEOUT)
 
@@ -175,6 +179,7 @@ def observed(job: Job, event: TaskSeen, now: datetime) -> Job:
         pulled=job.current_attempt.pulled or seen.pulled,
         program_ended_at=job.current_attempt.program_ended_at or seen.containers_ended_at,
         missing=None,
+        missing_ranks=(),
         cluster=seen.cluster,
         live_ranks=seen.live_ranks,
         refused_since=(job.current_attempt.refused_since or now) if seen.report.causes & _START_REFUSED else None,
@@ -270,11 +275,14 @@ def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimi
         return ignore(job, ELSEWHERE)
     stop_by = stops_by(job)
     first, last = attempt.missing or (now, now)
-    since = first if now - last <= LONGEST_UNWATCHED else now
+    ranks = find_still_missing(attempt, event.ranks)
+    is_same = now - last <= LONGEST_UNWATCHED and len(ranks) >= min(len(event.ranks), 1)
+    since = first if is_same else now
     is_lost_at = since + MISSING_GRACE
     if now < is_lost_at:
         wake_at = min(now + CLOSE_LOOK, is_lost_at, stop_by or is_lost_at)
-        missing = replace(job, attempt=replace(attempt, missing=(since, now)))
+        ranks = ranks if is_same else event.ranks
+        missing = replace(job, attempt=replace(attempt, missing=(since, now), missing_ranks=ranks))
         if attempt.missing is not None:
             return set_next_check(missing, wake_at)
         return move(missing, job.state, now, event="task missing", detail=event.task_id, wake_at=wake_at)
@@ -283,9 +291,15 @@ def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimi
     if has_gang(attempt) and job.state is not JobState.STOPPING:
         # The others live.
         return stop_with_intent(job, StopIntent(IntentKind.INTERRUPTION, now, UNKNOWN_TASK), now, event="rank missing")
-    intent = attempt.intent
-    others = event.others if intent is not None and intent.kind is IntentKind.RANK_ENDED else None
-    return task_lost(job, since, UNKNOWN_TASK, now) if others is None else task_stopped(job, others, now)
+    return _end_missing(job, event.others, since, now)
+
+
+def _end_missing(job: Job, others: TaskObservation | None, since: datetime, now: datetime) -> Decision:
+    """Close the attempt of a task that is lost, by those of several that tell how it ended (decided_by_part)."""
+    intent = job.current_attempt.intent
+    if others is None or intent is None or intent.kind is not IntentKind.RANK_ENDED:
+        return task_lost(job, since, UNKNOWN_TASK, now)
+    return task_stopped(job, end_unseen(job, others, since), now)
 
 
 def host_warned(job: Job, event: HostWarned, now: datetime, limits: StackLimits) -> Decision:

@@ -93,8 +93,9 @@ def is_host_gone(job: Job, event: TimePassed, now: datetime) -> bool:
 
 
 def lose_host(job: Job, now: datetime) -> Decision:
-    """Close the attempt of a task whose host has ended."""
-    return task_lost(job, job.current_attempt.host_ended_at or now, HOST_ENDED, now)
+    """Close the attempt of a task whose host has ended; several may have run until the last of theirs did."""
+    attempt = job.current_attempt
+    return task_lost(job, attempt.last_host_ended_at or attempt.host_ended_at or now, HOST_ENDED, now)
 
 
 def is_unconfirmed(job: Job, now: datetime) -> bool:

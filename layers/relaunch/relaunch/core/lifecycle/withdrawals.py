@@ -101,8 +101,9 @@ def withdraw_part(job: Job, outcome: PlacementFailed | LaunchRefused, now: datet
     job = with_task(job, placed[0], reason, now, placed[1:])
     intent = job.current_attempt.intent
     if intent is None or intent.kind is IntentKind.INTERRUPTION:
-        # None has trained: what is taken away is not the training.
-        intent = StopIntent(IntentKind.START_WITHDRAWN, now, reason)
+        # None has trained: what is taken away is not the training. A task that was stopped for a warning may have
+        # stopped since then.
+        intent = StopIntent(IntentKind.START_WITHDRAWN, intent.at if intent is not None else now, reason)
     return with_looks(stop_with_intent(job, intent, now, event="not all placed"))
 
 

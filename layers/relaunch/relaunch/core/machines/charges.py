@@ -183,11 +183,14 @@ def _is_in_free_hour(machine: Machine) -> bool:
     return is_spot and bool(machine.paid_since and machine.ended_at and machine.ended_at - machine.paid_since < _HOUR)
 
 
-def is_free(machine: Machine, end_reason: str) -> bool:
+def is_free(machine: Machine, end_reason: str | None) -> bool:
     """Return whether EC2 does not bill the usage of a machine (`may_be_free`).
 
     Without a reason it is what a warning announced, if the machine was left to EC2: it ends two minutes after that.
+    As long as EC2 was not asked for one (None), it may also have ended by itself, and is taken to be billed.
     """
+    if end_reason is None:
+        return False
     if machine.registered_at is None and end_reason.startswith(_NOT_LAUNCHED):
         return True
     if not _is_in_free_hour(machine) or machine.ended_at is None:
@@ -198,11 +201,14 @@ def is_free(machine: Machine, end_reason: str) -> bool:
     return _SHORTEST_LEFT < left_for < _LONGEST_LEFT
 
 
-def charges_of(machine: Machine, changes: PriceChanges, now: datetime, end_reason: str = "") -> dict[str, Charge]:
+def charges_of(
+    machine: Machine, changes: PriceChanges, now: datetime, end_reason: str | None = None
+) -> dict[str, Charge]:
     """Return what each job pays of a machine until now, or until it was gone.
 
     `changes` are the spot prices of its zone since before its launch; empty if they are not known, and on demand.
-    `end_reason` is why EC2 says that it ended, empty if it does not. It is nothing before EC2 launched it.
+    `end_reason` is why EC2 says that it ended, empty if it does not, None if it was not asked. It is nothing before EC2
+    launched it.
     """
     rates = _rates(machine, changes, now, end_reason)
     if rates is None:
@@ -219,7 +225,7 @@ def charges_of(machine: Machine, changes: PriceChanges, now: datetime, end_reaso
 
 
 def days_of(
-    machine: Machine, changes: PriceChanges, now: datetime, end_reason: str = ""
+    machine: Machine, changes: PriceChanges, now: datetime, end_reason: str | None = None
 ) -> dict[str, tuple[DayCost, ...]]:
     """Return the days of `charges_of`, which together are the charge of each job."""
     rates = _rates(machine, changes, now, end_reason)
@@ -252,7 +258,7 @@ def cost_so_far(machine: Machine, now: datetime) -> float:
     return sum(each.usd for each in charges_of(machine, (), now).values())
 
 
-def _rates(machine: Machine, changes: PriceChanges, now: datetime, end_reason: str) -> _Rates | None:
+def _rates(machine: Machine, changes: PriceChanges, now: datetime, end_reason: str | None) -> _Rates | None:
     """Return what a machine costs until now, or until it was gone; None before EC2 launched it, and if nobody pays."""
     began_at = machine.paid_since
     if machine.holdings is None or began_at is None:

@@ -117,7 +117,7 @@ def instance_ending(machine: Machine, event: InstanceSeen, now: datetime, _limit
     """Follow an instance that ends: by EC2, by its watchdog, or by somebody else."""
     seen = event.observation
     detail = ", ".join(part for part in (f"{seen.instance_id} is {seen.state}", seen.state_reason) if part)
-    ended = replace(machine, ended_at=machine.ended_at or event.at)
+    ended = replace(machine, ended_at=min(machine.ended_at or event.at, event.at))
     # Events have no reason; EC2's description of the instance, which is looked at next, has one.
     is_unready = machine.lacks_reason or (machine.state is MachineState.STARTING and machine.warned_at is None)
     is_late = now - ended.ended_at >= MISSING_GRACE if ended.ended_at else False
@@ -132,6 +132,11 @@ def instance_ending(machine: Machine, event: InstanceSeen, now: datetime, _limit
     if machine.state is MachineState.ENDING:
         return _not_gone(replace(ended, reason=detail if learned else ended.reason), detail, now, effects)
     return _end(ended, now, event="instance ends", detail=detail, effects=effects)
+
+
+def note_earlier_end(machine: Machine, event: InstanceSeen, _now: datetime, _limits: MachineLimits) -> MachineDecision:
+    """Note that an instance had ended before what was heard first, as it shuts down for minutes before it has ended."""
+    return set_next_check(replace(machine, ended_at=event.at), machine.wake_at)
 
 
 def terminate_again(machine: Machine, event: InstanceSeen, now: datetime, _limits: MachineLimits) -> MachineDecision:

@@ -80,8 +80,17 @@ def is_news_before_the_charge(machine: Machine, event: MachineWarned) -> bool:
 
     After an hour EC2 does not say any more why an instance ended, which decides what is billed.
     """
-    is_charged = not any(isinstance(each, ChargeJobs) for each in machine.pending)
-    return not is_charged and is_news_of_the_end(machine, event)
+    return _is_uncharged(machine) and is_news_of_the_end(machine, event)
+
+
+def is_earlier_end(machine: Machine, event: InstanceSeen) -> bool:
+    """Return whether a machine that is gone and not charged yet had ended sooner than was known: events come late."""
+    was_later = machine.ended_at is not None and event.at < machine.ended_at
+    return _is_uncharged(machine) and is_over(machine, event) and was_later
+
+
+def _is_uncharged(machine: Machine) -> bool:
+    return any(isinstance(each, ChargeJobs) for each in machine.pending)
 
 
 def has_room(machine: Machine, event: ClaimAsked) -> bool:
@@ -129,6 +138,7 @@ TABLE = make_rows(
     ("R", MachineWarned, is_first_warning, living.machine_warned, "RE"),
     ("RE", MachineWarned, is_news_of_the_end, ending.leave_to_ec2, ""),
     ("G", MachineWarned, is_news_before_the_charge, ending.leave_to_ec2, ""),
+    ("G", InstanceSeen, is_earlier_end, ending.note_earlier_end, ""),
     ("QSR", ClaimAsked, has_room, living.add_claim, ""),
     ("Q", ClaimReleased, is_last_claim_unasked, requesting.withdraw, "G"),
     ("Q", ClaimReleased, is_claimed, living.release_claim, "Q"),

@@ -6,7 +6,7 @@ from fakes.builders import INSTANCE_ID, container_instance_arn, task_id
 from fakes.scripted_aws import fault, throttle, time_out
 from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.launches.launch import TaskPhase
-from relaunch.ports import PermanentError, TransientError
+from relaunch.ports import NotYetError, PermanentError, TransientError
 
 MACHINE = container_instance_arn()
 FIRST = AttemptKey("resnet", 1)
@@ -163,13 +163,14 @@ def test_task_that_stops_between_the_two_lists_is_found_once(ecs, target):
     assert [task.phase for task in target.find_tasks_of(FIRST)] == [TaskPhase.STOPPING]
 
 
-def test_listed_task_that_cannot_be_described_is_not_taken_for_gone(ecs, target):
+def test_listed_task_that_is_not_described_yet_is_not_taken_for_gone_and_looked_for_again_soon(ecs, target):
     ecs.answer("ListTasks", taskArns=[])
     ecs.answer("ListTasks", taskArns=[task_id(1)])
     ecs.answer("DescribeTasks", tasks=[], failures=[{"arn": task_id(1), "reason": "MISSING"}])
 
-    with pytest.raises(TransientError, match="MISSING"):
+    with pytest.raises(NotYetError, match="MISSING") as early:
         target.find_tasks_of(FIRST)
+    assert early.value.seconds == 30
 
 
 def test_nothing_listed_is_nothing_described(ecs, target):

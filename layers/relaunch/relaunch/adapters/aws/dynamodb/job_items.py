@@ -55,7 +55,7 @@ _ATTEMPT = StoredType(Attempt)
 _RARE_FIELDS = (
     *("ended_first", "held_since", "held", "program_ended_at", "pulled"),
     *("refused_since", "suspended_since", "cluster", "live_ranks", "lost_instances"),
-    *("last_host_ended_at", "leaves_survivors"),
+    *("last_host_ended_at", "leaves_survivors", "missing_ranks"),
 )
 _OF_GANGS = ("followers", "master_address")
 _TIMELINE_ENTRY = StoredType(TimelineEntry)

@@ -27,7 +27,7 @@ from relaunch.core.launches.launch import (
 )
 from relaunch.core.selection.gpu_share import GpuDevice
 from relaunch.core.selection.neuron_devices import RemainingResources
-from relaunch.ports import PermanentError, TransientError
+from relaunch.ports import NotYetError, PermanentError, TransientError
 
 if TYPE_CHECKING:
     from mypy_boto3_ecs import ECSClient
@@ -55,6 +55,7 @@ MAX_REASON_LENGTH = 255
 """Maximum length of the reason of StopTask in characters, documented until 2024."""
 
 _MISSING = "MISSING"
+_DESCRIBED_IN_SECONDS = 30
 _UNKNOWN_TASK_CODES = frozenset({"InvalidParameterException", "ClientException"})
 
 
@@ -160,9 +161,12 @@ class EcsTarget:
         # `startedBy` can only be combined with the desired status, which is RUNNING by default.
         described = self.describe(tuple(self._list_tasks(startedBy=started_by(attempt))))
         unknown = [arn for arn, task in described.items() if task is None]
-        # Listed but reported as MISSING: treating such a task as stopped could start a second one.
+        # Listed but reported as MISSING: treating such a task as stopped could start a second one. "The Amazon ECS API
+        # follows an eventual consistency model" (RunTask, Amazon ECS API Reference): that is no error, after which
+        # pauses grow. Of several tasks one after the other may be MISSING.
         if unknown:
-            raise TransientError(f"finding the tasks of {attempt}: ECS lists {', '.join(unknown)} as MISSING")
+            reason = f"finding the tasks of {attempt}: ECS lists {', '.join(unknown)}, and describes them as MISSING"
+            raise NotYetError(_DESCRIBED_IN_SECONDS, reason)
         return [task for task in described.values() if task is not None]
 
     def find_tasks_on(self, instance_id: str) -> list[TaskObservation]:
