@@ -97,7 +97,8 @@ def test_a_gang_is_lost_only_if_one_rank_was_missing_all_the_time():
     """ECS may be behind for one rank after the other, for minutes each."""
     job = tell(gang(), rank(0), ended(1, 7), rank(2))
     minutes = int(MISSING_GRACE.total_seconds()) // 60
-    first, second = (1, 2), (2,)
+    first = (1, 2)
+    second = (2,)
 
     def look(job: Job, minute: int, ranks: tuple[int, ...]) -> Job:
         return decided(job, TaskMissing(task_id(1), ranks=ranks), SOON + timedelta(minutes=minute)).job
