@@ -1,14 +1,18 @@
 """Bugs in what becomes of capacity reservations: their use, their price, their end, and that they cannot be read."""
 
-from contextlib import AbstractContextManager
+import itertools
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+from relaunch.adapters.aws.ec2 import run_instances
 from relaunch.adapters.offerings import reserved
+from relaunch.core.machines.machine import FleetRequest
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.reservations import Reservation
 from relaunch.entrypoints import warnings
 from relaunch.usecases import choose_placement
-from relaunch_local.simulation import reservation_scenario
+from relaunch_local.simulation import drawn_scenario, reservation_scenario
 from simulation.planted_bugs import PlantedBug
 from simulation.planting import patched
 
@@ -23,6 +27,25 @@ def _long_trainings_in_blocks() -> AbstractContextManager[object]:
 
 def _unreadable_reservations() -> AbstractContextManager[object]:
     return patched(reservation_scenario, _SHARE=1.0, _TAKING_SHARE=1.0, _UNLIMITED_SHARE=1.0, _UNREADABLE_SHARE=1.0)
+
+
+@contextmanager
+def _gangs_in_reservations() -> Iterator[None]:
+    with (
+        patched(drawn_scenario, has_gang=lambda _seed: True),
+        patched(reservation_scenario, _GANG_SHARE=1.0),
+    ):
+        yield
+
+
+def _token_of_each_launch() -> AbstractContextManager[object]:
+    numbers = itertools.count()
+    original = run_instances.build_run_instances
+
+    def build(request: FleetRequest, reservation: Reservation) -> Mapping[str, Any]:
+        return {**original(request, reservation), "ClientToken": f"t{next(numbers)}"}
+
+    return patched(run_instances, build_run_instances=build)
 
 
 def _at_a_price(**fields: Any) -> Offering:
@@ -61,5 +84,14 @@ RESERVATION_BUGS = (
         "no job waits for what is reserved beside what is open to it",
         90,
         world=_unreadable_reservations,
+    ),
+    PlantedBug(
+        "group-token-of-each-launch",
+        "RunInstances gets another client token each time the request of a group is sent",
+        _token_of_each_launch,
+        "one machine has one instance",
+        10,
+        first=30_050,
+        world=_gangs_in_reservations,
     ),
 )
