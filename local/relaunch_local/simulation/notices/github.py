@@ -17,6 +17,7 @@ from relaunch_local.simulation.aws.runtime import Invocation, Runtime
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.notice_plans import Away, StatusPlan
 from relaunch_local.simulation.notices.status_checks import CommitStatusChecks
+from relaunch_local.simulation.notices.stories import time_of
 
 _LATENCY = (0.1, 2.0)
 _TIMEOUT_SECONDS = 10.0
@@ -78,8 +79,11 @@ class SimulatedStatuses(GithubRestApi):
         right = self._plan.without_right.get(repository)
         if right is not None and right.is_on(self._seconds()):
             self._chance.note_organic("status-without-right")
-            if self.checks is not None:
-                self.checks.refused(repository, self._table_failed_at())
+            invocation = self._runtime.current
+            # A request that is taken late is nobody's any more.
+            if self.checks is not None and invocation is not None:
+                change = json.loads(invocation.messages[invocation.current].body)["detail"]
+                self.checks.refused(repository, self._table_failed_at(), time_of(change))
             return REFUSALS["a-missing-scope" if len(repository) % 2 else "private-or-gone"].answer
         answer = self.github.answer("POST", path, content)
         if answer is None:

@@ -19,6 +19,7 @@ _SAID_AGAIN = timedelta(hours=24)
 # Of one repository: four pauses of ten minutes between so many requests, one of which nobody may have noted.
 _ASKED = 5
 _ASKED_WITHIN = timedelta(minutes=25)
+_LAST_TRY_AFTER = timedelta(hours=23)
 
 
 class Place(NamedTuple):
@@ -53,9 +54,14 @@ class CommitStatusChecks:
         message = f"{repository}: at {before:%m-%d %H:%M:%S}, and again" if before is not None else repository
         self._check("that a repository lacks a right is said once a day", is_once, message)
 
-    def refused(self, repository: str, failed_at: Iterable[datetime]) -> None:
-        """Check a request that is refused because its repository lacks the right; `failed_at` as above."""
+    def refused(self, repository: str, failed_at: Iterable[datetime], changed_at: datetime) -> None:
+        """Check a request that is refused because its repository lacks the right; `failed_at` as above.
+
+        Before a change is given up it is tried once more, whenever others were.
+        """
         now = self._clock.now()
+        if now - changed_at >= _LAST_TRY_AFTER:
+            return
         before = self._asked_at.get(repository, [])
         # Functions that ask at once do not know of one another, nor does anybody where one dies before it notes it.
         if before and now - before[-1] <= _UNDER_WAY:

@@ -191,6 +191,17 @@ def test_what_a_token_may_and_until_when_is_reported(world: World) -> None:
     assert report.token_expires_at == datetime(2027, 1, 31, 9, 0, tzinfo=UTC)
 
 
+def test_what_another_function_saved_of_another_repository_stays_in_the_report(world: World) -> None:
+    world.deliver()  # the report is known from here on
+    other = world.store.load_report().with_problem("acme/speech", "no right", world.clock.now(), is_barred=True)
+    world.store.save_report(other)
+    world.answer(REFUSALS["a-missing-scope"].answer)
+
+    world.deliver(sequence=2)
+
+    assert world.store.load_report().problems.keys() == {"acme/speech", "acme/vision"}
+
+
 @pytest.mark.parametrize(
     ("header", "expires_at"),
     [

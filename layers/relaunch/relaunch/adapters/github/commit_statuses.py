@@ -182,14 +182,13 @@ class GithubCommitStatuses:
             if budget.limited:
                 self._note(StatusBudget.answered)
             report = self._load_report(now)
-            after = report.after_taken(repository, now, answer.token_expires_at)
-            if after != report:
-                self._save_report(after, now)
+            if report.after_taken(repository, now, answer.token_expires_at) != report:
+                self._save_report(self._read_report(now).after_taken(repository, now, answer.token_expires_at), now)
 
     def _refused(self, repository: str, code: int, reason: str, change: JobStateChange) -> Outcome:
         """Return what becomes of a status that GitHub refuses; what somebody can set right is waited for."""
         now = self._clock.now()
-        report = self._load_report(now)
+        report = self._read_report(now)
         is_said = report.is_said(repository, reason, now)
         is_barred = code in _MENDABLE
         if is_barred or not is_said:
@@ -202,7 +201,12 @@ class GithubCommitStatuses:
 
     def _load_report(self, now: datetime) -> StatusReport:
         if self._report is None or now - self._report[0] >= _REPORT_READ_EVERY:
-            self._report = now, self._store.load_report()
+            return self._read_report(now)
+        return self._report[1]
+
+    def _read_report(self, now: datetime) -> StatusReport:
+        """Read the report, which is saved whole: what other functions saved of other repositories stays in it."""
+        self._report = now, self._store.load_report()
         return self._report[1]
 
     def _save_report(self, report: StatusReport, now: datetime) -> None:
