@@ -12,13 +12,16 @@ from relaunch_local.simulation.scenario import Scenario
 def time_in_turn(jobs: Iterable[Job], scenario: Scenario) -> timedelta:
     """Return how long the jobs that are not over train on as many machines as may live; 0 without a limit.
 
-    None trains for longer than its `max_runtime`, and each from its beginning at worst.
+    None trains for longer than its `max_runtime`, and each from its beginning at worst. Of jobs of several nodes as
+    many train at once as have all of their machines.
     """
     machines = scenario.machines.limits.totals(is_handover=False).machines
     if not scenario.machines.types or not machines:
         return timedelta(0)
     waiting = (job.definition for job in jobs if job.definition.target is Target.ECS and not job.state.is_final)
     times = (
-        min(work_of(scenario.recipes[each.name]) / scenario.slowest(each.name), each.max_runtime) for each in waiting
+        min(work_of(scenario.recipes[each.name]) / scenario.slowest(each.name), each.max_runtime)
+        / max(machines // each.nodes, 1)
+        for each in waiting
     )
-    return sum(times, timedelta(0)) / machines
+    return sum(times, timedelta(0))

@@ -99,7 +99,9 @@ class Groups:
             return
         newest = max(others.values(), key=_happened_at)
         policy = newest.definition.concurrency
-        if newest.job_id == job.job_id or policy is None or not policy.cancel_in_progress:
+        # Of events of the same moment either may be taken for the newer one.
+        is_newest = _happened_at(job) >= _happened_at(newest)
+        if is_newest or policy is None or not policy.cancel_in_progress:
             return
         now = self._clock.now()
         beside = now - newest.accepted_at

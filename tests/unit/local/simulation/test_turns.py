@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fakes.builders import make_job
+from fakes.builders import make_definition, make_job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.machines.limits import MachineLimits
 from relaunch_local.simulation.aws.recipes import Recipe
@@ -40,3 +40,17 @@ def test_jobs_take_their_turns_on_the_machines_that_may_live(
     over = replace(make_job("over"), state=JobState.SUCCEEDED)
 
     assert time_in_turn([make_job("a"), make_job("b"), make_job("c"), over], scenario) == timedelta(hours=hours)
+
+
+@pytest.mark.parametrize(("max_machines", "hours"), [(4, 12), (9, 6)])
+def test_of_jobs_of_several_nodes_as_many_train_at_once_as_have_all_their_machines(
+    max_machines: int, hours: int
+) -> None:
+    scenario = replace(
+        draw_scenario(Chance(1, lambda: datetime(2026, 1, 1, tzinfo=UTC))),
+        machines=MachineScenario(types=TYPES, limits=MachineLimits(max_machines)),
+        recipes={make_job().definition.name: Recipe(3 * HOUR, checkpoint_seconds=None)},
+    )
+    gangs = [make_job(name, definition=make_definition(nodes=4)) for name in "abcd"]
+
+    assert time_in_turn(gangs, scenario) == timedelta(hours=hours)
