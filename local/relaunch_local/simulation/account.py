@@ -174,22 +174,22 @@ class SimulatedAccount(CheckedWrites):
         jobs = self.invariants.jobs
         known = (self.objects, self.facts, self.calls.failed_at)
         machines = self.machines = MachineInvariants(self.clock, check, limits.machines, jobs, *known)
-        checked = (self.clock, check, self.facts, self.machines.hosts)
-        self.agents = AgentChecks(*checked)
+        self.agents = AgentChecks(*(checked := (self.clock, check, self.facts, self.machines.hosts)))
         self.free_hour = FreeHour(*checked, self.runtime.message_began_at)
         self.absent_agents = AbsentAgentChecks(*checked, self.objects, self._hosts)
         machines.on_termination = self.free_hour.termination_asked
         launched = (machines.hosts, machines.bills, machines.terminations, machines.misled, machines.machines)
         useless = self.useless = UselessMachines(self.clock, check, jobs, *launched)
         lacking = (useless.have_lacked, useless.is_a_pool_avoided, useless.pauses.until)
-        self.invariants.wakes.has_used_up = self.useless.has_used_up
+        self.invariants.wakes.has_used_up = useless.has_used_up
         self.refusals = Refusals(self.clock, self.runtime, check, jobs, self.facts.outage_time, *lacking)
         self.endings = Endings(self.clock, check, self.facts.outage_time)
         targets = {each.name: each.target.value for each in self.scenario.every_definition}
         self.job_events = JobEventChecks(self.clock, self.chance, check, self._hosts, targets)
         self.early_stops = EarlyStops(*checked, limits.machines)
         self.metrics = MetricChecks(self.runtime, check, self.endings)
-        self.stalls = StallChecks(self.clock, self.objects, check, lambda: self.trainings, self.chance)
+        pages = self.scenario.page_size
+        self.stalls = StallChecks(self.clock, self.objects, check, lambda: self.trainings, self.chance, pages)
         self.costs = Costs(
             self.clock,
             check,

@@ -32,6 +32,8 @@ class StallChecks:
     _check: Callable[[str, bool, str], None]
     _trainings: Callable[[], Trainings]
     _chance: Chance
+    _page_size: int | None = None
+    """How small the pages of lists are; None: as large as AWS gives them."""
     _said: dict[str, int] = field(default_factory=dict)
     _calm_since: datetime | None = None
     """Since when nothing is injected any more, as far as a save shows."""
@@ -65,7 +67,8 @@ class StallChecks:
     def _check_known(self, job: Job) -> None:
         """Check that it is known how far a training is, once nothing keeps anybody from looking."""
         now = self._clock.now()
-        if not self._chance.is_calm:
+        # Of pages with a few keys a pass has no time for all that a training has saved in hours.
+        if not self._chance.is_calm or self._page_size is not None:
             return
         self._calm_since = self._calm_since or now
         attempt = job.attempt
@@ -74,6 +77,8 @@ class StallChecks:
             return
         saved = self._objects.steps_of(job.definition.checkpoint_uri or "", job.job_id)
         since = now - _KNOWN_WITHIN
+        if attempt.started_at is None or attempt.started_at > since:
+            return  # what an earlier task of the attempt saved is known once this one is looked at
         steps = [step for number, step, at in saved if number == attempt.number and at <= since]
         known = job.noted.step if job.noted is not None and job.noted.attempt == attempt.number else -1
         message = f"{job.job_id}/{attempt.number}: {known}, and {max(steps, default=-1)} is saved"
