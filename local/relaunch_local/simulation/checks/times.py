@@ -113,12 +113,17 @@ class Times:
         return recorded_at is not None and self._facts.may_be_lost(arn, stopped_at, recorded_at + CLOCK_SKEW)
 
     def was_late(self, job: Job, at: datetime) -> bool:
-        """Return whether the time of a job was over at `at`: its deadline, or `max_runtime` of its tasks."""
+        """Return whether the time of a job was over at `at`: its deadline, or `max_runtime` of its tasks.
+
+        As far as anybody knows a task of whose end ECS does not tell runs until it is given up.
+        """
         deadline = job.definition.deadline
         ran = timedelta(0)
-        for task in self._invariants.tasks[job.job_id].values():
+        for arn, task in self._invariants.tasks[job.job_id].items():
             started_at = timestamp(task, "startedAt")
             stopped_at = timestamp(task, "stoppedAt")
+            if self.is_end_unknown(arn, task):
+                stopped_at = self._invariants.recorded_at[arn]
             if started_at is not None and started_at < at:
                 ran += min(stopped_at or at, at) - started_at
         is_late = deadline is not None and job.accepted_at + deadline <= at
