@@ -153,7 +153,8 @@ def launch_template_of(request: FleetRequest) -> "FleetLaunchTemplateSpecificati
 def tags_of(request: FleetRequest, *kinds: str) -> "list[TagSpecificationTypeDef]":
     """Return the tags of what is made of these kinds, in one order for identical requests."""
     tags = [{"Key": key, "Value": value} for key, value in sorted(request.tags.items())]
-    return cast("list[TagSpecificationTypeDef]", [{"ResourceType": kind, "Tags": tags} for kind in kinds])
+    specifications: list[Any] = [{"ResourceType": kind, "Tags": tags} for kind in kinds]
+    return specifications
 
 
 def answer_of_response(request: FleetRequest, response: "CreateFleetResultTypeDef") -> FleetAnswer:
