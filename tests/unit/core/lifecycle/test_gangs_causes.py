@@ -194,6 +194,8 @@ def test_pods_that_end_before_their_launch_does_have_not_found_each_other(placed
 
     assert judge(several, failed, NOW + timedelta(minutes=12)).kind is kind
     assert judge(several, replace(failed, started_at=None), SOON).kind is StopKind.USER_ERROR
+    # Its answer was lost, and its effect was not.
+    assert judge(several, ended(0, 0, NOW + ran), NOW + timedelta(minutes=12)).kind is StopKind.SUCCESS
     alone = replace(several, definition=replace(several.definition, nodes=1))
     assert judge(alone, failed, NOW + timedelta(minutes=12)).kind is StopKind.USER_ERROR
 

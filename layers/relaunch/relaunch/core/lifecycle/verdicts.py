@@ -34,6 +34,7 @@ from relaunch.core.lifecycle.stop_reason import (
     NOTICE_WINDOW,
     classify_stop,
     ended_at,
+    exit_code_of,
     follows,
 )
 
@@ -84,12 +85,14 @@ def _judge(job: Job, attempt: Attempt, seen: TaskObservation, now: datetime) -> 
 def _was_part(job: Job, attempt: Attempt, seen: TaskObservation, now: datetime) -> bool:
     """Return whether the nodes of a job could not all meet: some had no task, or the launch did not come to its end.
 
-    The pods of a job are one task, and find the first by a name that the last step of their launch gives them.
+    The pods of a job are one task, and find the first by a name that the last step of their launch gives them. If all
+    have ended with 0 they had it: that step may have had an effect before it was answered.
     """
     if not job.definition.target.capabilities.runs_pods:
         return len(attempt.placement.ranks) < job.definition.nodes
     placed_at = attempt.placement.placed_at
-    if not is_gang(job) or placed_at is None or seen.started_at is None:
+    has_finished = exit_code_of(seen, job.definition.container) == 0
+    if not is_gang(job) or placed_at is None or seen.started_at is None or has_finished:
         return False
     at = ended_at(seen, now)
     return at < placed_at and at - seen.started_at >= MET_WITHIN
