@@ -160,10 +160,9 @@ class SimulatedAccount(CheckedWrites):
     def _make_simulator(self, seed: int) -> EcsSimulator:
         settings = self.scenario.machines.settings
         parameters = self.scenario.role_parameters
-        self.authorization = authorize_functions(self.runtime, settings, parameters, self.call_denied)
+        authorize = self.authorization = authorize_functions(self.runtime, settings, parameters, self.call_denied)
         self.snapshots = Snapshots(self.calls, self._authorized)
         self.cluster = make_cluster(self.clock, self.chance, self.objects, self.scenario, self.invariants)
-        authorize = self.authorization
         return EcsSimulator(self.clock, self.trainings, self.scenario.simulator_settings(seed), authorize=authorize)
 
     def _make_checks(self) -> None:
@@ -174,7 +173,8 @@ class SimulatedAccount(CheckedWrites):
         jobs = self.invariants.jobs
         known = (self.objects, self.facts, self.calls.failed_at)
         machines = self.machines = MachineInvariants(self.clock, check, limits.machines, jobs, *known)
-        self.agents = AgentChecks(*(checked := (self.clock, check, self.facts, self.machines.hosts)))
+        checked = (self.clock, check, self.facts, machines.hosts)
+        self.agents = AgentChecks(*checked)
         self.free_hour = FreeHour(*checked, self.runtime.message_began_at)
         self.absent_agents = AbsentAgentChecks(*checked, self.objects, self._hosts)
         machines.on_termination = self.free_hour.termination_asked

@@ -55,9 +55,8 @@ class Ec2Fleet:
     `single_send` calls CreateFleet, or RunInstances for several machines in a reservation, and must send it once
     (SINGLE_SEND_CONFIG): an error of a repetition says nothing of the first send, so that the caller saves that the
     outcome may be unknown before it repeats the call. Then the client token is the same, and EC2 answers with what the
-    first one launched. `client` makes all other calls, and may
-    repeat them: they read, or are idempotent. Fleets are never deleted: when an instant fleet is, EC2 terminates its
-    instances ("DeleteFleets", Amazon EC2 API Reference).
+    first one launched. `client` makes all other calls, and may repeat them: they read, or are idempotent. Fleets are
+    never deleted: when an instant fleet is, EC2 terminates its instances ("DeleteFleets", Amazon EC2 API Reference).
     """
 
     def __init__(self, client: "EC2Client", single_send: "EC2Client", stack: str) -> None:
