@@ -45,6 +45,8 @@ class Invocation:
     kill_reason: str = ""
     told: set[str] = field(default_factory=set)
     """The tasks and instances that RunTask and launches named in answers since the current message was begun."""
+    shown: set[str] = field(default_factory=set)
+    """The tasks that DescribeTasks described since then."""
     refused: list[tuple[str, str, datetime]] = field(default_factory=list)
     """The job and the instance of each RunTask that was refused since then, and when; of each registration, neither."""
     launched_nothing: bool = False
@@ -65,6 +67,7 @@ class Invocation:
         self.messages[self.begun], self.messages[place] = self.messages[place], self.messages[self.begun]
         self.current, self.begun = self.begun, self.begun + 1
         self.told.clear()
+        self.shown.clear()
         self.refused.clear()
         self.launched_nothing = False
         self.failed_calls = 0

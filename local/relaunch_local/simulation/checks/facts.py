@@ -171,13 +171,16 @@ class AccountFacts:
                 self._stop_told_at.setdefault(task["taskArn"], now)
             else:
                 self._seen_live[task["taskArn"]].append(now)
-        self._last_missing.difference_update(task["taskArn"] for task in answer["tasks"])
         for arn in (failure["arn"] for failure in answer["failures"]):
             spans = self._told_missing[arn]
             goes_on = arn in self._last_missing and now - spans[-1][1] <= LONGEST_MISSING + _SKEW
             begins = spans.pop()[0] if goes_on else now
             spans.append((begins, now))
             self._last_missing.add(arn)
+
+    def shown(self, task_arns: Iterable[str]) -> None:
+        """Note tasks that DescribeTasks described to a function that did not fail: one that did may have saved none."""
+        self._last_missing.difference_update(task_arns)
 
     def is_missing(self, task_arn: str) -> bool:
         """Return whether the last answer of DescribeTasks about a task was MISSING."""

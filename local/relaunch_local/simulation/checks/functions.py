@@ -52,6 +52,8 @@ class FunctionChecks:
             self._runtime.current.told.update(tasks_in(answer))
         elif action == "describe_tasks":
             self._facts.described(answer)
+            if self._runtime.current is not None:
+                self._runtime.current.shown.update(task["taskArn"] for task in answer["tasks"])
 
     def ec2_answered(self, action: str, answer: Any) -> None:
         """Note an answer of EC2 on Spot requests."""
@@ -89,6 +91,7 @@ class FunctionChecks:
         self._metrics.message_handled()
         invocation = self._runtime.current
         if invocation is not None:
+            self._facts.shown(invocation.shown)
             self._facts.instances_told(invocation.told)
             self._facts.message_handled(function, body, invocation.told, has_failed=invocation.failed_calls > 0)
         if function == "request_machine" and invocation is not None and invocation.launched_nothing:
@@ -143,7 +146,8 @@ class FunctionChecks:
                 is_found = arn in self._invariants.orphans
                 self._invariants.check("a sweep finds what was given up", is_found, f"{job_id}: {arn[-6:]}")
 
-        if not has_failed:
+        if invocation is not None and not has_failed:
+            self._facts.shown(invocation.shown)
             machines = [host for host in self._machines() if host.registered_at and host.registered_at < since]
             self._invariants.late_machines_known(machines, self._failures(), since)
 
