@@ -24,6 +24,8 @@ _ONE_IN = 10
 _DRAWN = 6
 _RAISED_USD = 1e6
 _TOLERANCE_USD = 0.001
+# What a machine cost that a job left before it heard of the launch is reserved from a cent on.
+_UNTOLD_USD = 0.01
 _PERCENTS = (80, 100)
 _LOOKED_EVERY_SECONDS = 300.0
 _LOOKED_BACK = timedelta(hours=2)
@@ -131,7 +133,7 @@ class BudgetChecks:
         left = max(until - self._left_at.get(machine_id, until), timedelta(0))
         left = min(left, _WARM_AT_MOST + UNNEEDED_GRACE)
         hours = (left + self._left_for.get(machine_id, timedelta(0))) / timedelta(hours=1)
-        return hours * (machine.usd_per_hour + machine.beside_usd_per_hour)
+        return hours * (machine.usd_per_hour + machine.beside_usd_per_hour) + _UNTOLD_USD
 
     def job_saved(self, before: Job | None, job: Job) -> None:
         """Check that a job waits for a budget that it has, and no longer than until there is room in it.
