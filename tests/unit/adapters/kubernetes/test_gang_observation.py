@@ -1,8 +1,9 @@
 """The task of a job of several nodes by the statuses of its pods, as servers and kubelets write them."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import create_autospec
 
 import pytest
 
@@ -12,9 +13,13 @@ from relaunch.adapters.kubernetes.gang_ends import RankEnds, has_late_pod, read_
 from relaunch.adapters.kubernetes.gang_manifest import INDEX
 from relaunch.adapters.kubernetes.gang_observation import GangSigns, lacks_ranks, nodes_of, observe_ranks, rank_of
 from relaunch.adapters.kubernetes.labels import NODES, OWNER, STOP_REASON, TASK
+from relaunch.adapters.kubernetes.target import Cluster, kubernetes_target
+from relaunch.core.definitions.targets import Target
+from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.launches.launch import ReportedCause, StopReport, TaskObservation, TaskPhase
 
 NOW = datetime(2026, 11, 2, 10, 5, tzinfo=UTC)
+OWNER_OF_IT = AttemptKey("resnet-1f2e3d4c", 1)
 LABELS = {TASK: TASK_NAME, NODES: "3"}
 NO_CAPACITY = {"type": "ContainerInstanceCreated", "status": "False", "reason": "NoStock", "message": "out of stock"}
 RUNNING = {"running": {"startedAt": "2026-11-02T09:00:30Z"}}
@@ -187,6 +192,21 @@ def test_a_pod_that_does_not_end_in_its_time_is_on_a_lost_node_unless_relaunch_s
     assert "rank 2, " in seen.warning
     assert see(job(failed, annotations={STOP_REASON: "Relaunch: x"}), *others, stuck).warned_at is None
     assert see(job(failed), *others, stuck, now=datetime(2026, 11, 2, 10, 2, 20, tzinfo=UTC)).warned_at is None
+
+
+def test_a_pod_is_judged_by_when_it_was_read_and_not_by_when_the_last_answer_came():
+    found = job(by_policy(1, 1))
+    ending = pod(0, deletionTimestamp="2026-11-02T10:04:50Z", deletionGracePeriodSeconds=90)
+    pods = [ending, pod(1, "Failed", ended(1)), pod(2, "Failed", ended(1))]
+    times = [NOW]
+    cluster = create_autospec(Cluster, instance=True)
+    cluster.list_jobs.return_value = [[found]]
+    cluster.list_pods.side_effect = lambda _selector: times.append(NOW + timedelta(minutes=1)) or [pods]
+    cluster.list_events.return_value = []
+
+    (seen,) = kubernetes_target(cluster, Target.ACK, "relaunch", now=lambda: times[-1]).find_tasks_of(OWNER_OF_IT)
+
+    assert seen.warned_at is None
 
 
 def test_a_rank_that_no_kubelet_ended_is_told_with_what_the_others_say():

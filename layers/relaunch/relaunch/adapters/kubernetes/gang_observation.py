@@ -65,10 +65,10 @@ def lacks_ranks(job: Job, pods: Sequence[Pod]) -> bool:
     return len({rank_of(each) for each in pods}) < nodes_of(job, pods)
 
 
-def observe_ranks(job: Job | None, pods: Sequence[Pod], signs: GangSigns, now: datetime) -> TaskObservation:
+def observe_ranks(job: Job | None, pods: Sequence[Pod], signs: GangSigns, read_at: datetime) -> TaskObservation:
     """Return the state of a task of several pods by its Job, None if it is deleted, and its pods; one of them is there.
 
-    The pods must have been read after the Job.
+    The pods must have been read after the Job, from `read_at` on: one that ended since then may still be in `pods`.
     """
     nodes = nodes_of(job, pods)
     own = {rank: [each for each in pods if rank_of(each) == rank] for rank in range(nodes)}
@@ -81,8 +81,8 @@ def observe_ranks(job: Job | None, pods: Sequence[Pod], signs: GangSigns, now: d
     }
     known = dict(_with_starts(known, signs.ends))
     template = job.spec.template.spec if job is not None else pods[0].spec
-    seen = see_as_one(known, nodes, template.containers[0].name if template.containers else None, now)
-    warned_at, warning = _warned(job, counting, known, signs, now)
+    seen = see_as_one(known, nodes, template.containers[0].name if template.containers else None, read_at)
+    warned_at, warning = _warned(job, counting, known, signs, read_at)
     seen = _with_lost(seen, job, counting, signs.ends)
     name = job.metadata.name if job is not None else pods[0].metadata.labels.get(TASK, "")
     made = [at for each in pods if (at := each.metadata.creation_timestamp) is not None]
@@ -202,7 +202,7 @@ def _warned(
     counting: Mapping[int, Pod | None],
     known: Mapping[int, TaskObservation],
     signs: GangSigns,
-    now: datetime,
+    read_at: datetime,
 ) -> tuple[datetime | None, str]:
     """Return when it was known first that a pod is taken away, and how; one that does not end tells that too."""
     at = min((each.warned_at for each in known.values() if each.warned_at is not None), default=None)
@@ -210,17 +210,17 @@ def _warned(
     if at is not None or job is None or STOP_REASON in job.metadata.annotations:
         return at, ""
     for rank, pod in counting.items():
-        if pod is not None and _is_stuck(pod, now):
+        if pod is not None and _is_stuck(pod, read_at):
             # What made the others fail, if they did, was before that.
             began_at = min(filter(None, (deleted_at(pod), _first_error(counting))))
             return began_at, f"rank {rank}, {pod.metadata.name} on {pod.spec.node_name}, {OUT_OF_REACH},"
     return None, ""
 
 
-def _is_stuck(pod: Pod, now: datetime) -> bool:
+def _is_stuck(pod: Pod, read_at: datetime) -> bool:
     gone_by = pod.metadata.deletion_timestamp
     is_live = bool(pod.spec.node_name) and pod.status.phase not in _TERMINAL
-    return is_live and gone_by is not None and now - gone_by > _REPORTED_WITHIN
+    return is_live and gone_by is not None and read_at - gone_by > _REPORTED_WITHIN
 
 
 def _with_lost(

@@ -237,6 +237,7 @@ class KubernetesTarget:
 
         A pod outlives its Job when that is deleted, and ends in its own time.
         """
+        read_at = self._now()
         pods = [pod for page in self._cluster.list_pods(selector) for pod in page]
         pods_of = _by_task(pods)
         known = {job.metadata.name: job for job in jobs}
@@ -255,7 +256,7 @@ class KubernetesTarget:
             warned_at = warning.at if warning is not None else None
             if nodes_of(job, own) > 1:
                 signs = GangSigns(warned_at, refused.get(name), queues.get(name, ""), ends.get(name, RankEnds()))
-                seen = observe_ranks(job, own, signs, self._now())
+                seen = observe_ranks(job, own, signs, read_at)
             else:
                 has_finished = name in finished
                 words = queues.get(name, "")
