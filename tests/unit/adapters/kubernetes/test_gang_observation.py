@@ -199,9 +199,14 @@ def test_a_pod_is_judged_by_when_it_was_read_and_not_by_when_the_last_answer_cam
     ending = pod(0, deletionTimestamp="2026-11-02T10:04:50Z", deletionGracePeriodSeconds=90)
     pods = [ending, pod(1, "Failed", ended(1)), pod(2, "Failed", ended(1))]
     times = [NOW]
+
+    def list_pods(_selector: str) -> list[list[Pod]]:
+        times.append(NOW + timedelta(minutes=1))
+        return [pods]
+
     cluster = create_autospec(Cluster, instance=True)
     cluster.list_jobs.return_value = [[found]]
-    cluster.list_pods.side_effect = lambda _selector: times.append(NOW + timedelta(minutes=1)) or [pods]
+    cluster.list_pods.side_effect = list_pods
     cluster.list_events.return_value = []
 
     (seen,) = kubernetes_target(cluster, Target.ACK, "relaunch", now=lambda: times[-1]).find_tasks_of(OWNER_OF_IT)
