@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from relaunch.usecases.reconcile_machines import is_instance_sweep_due
 from relaunch.usecases.sweep_cluster import is_sweep_due
@@ -55,7 +55,7 @@ _FIRST_OVER_DYNAMODB = 150
 _DAY = timedelta(days=1)
 # EventBridge may miss a schedule.
 _MISSED_PASSES = 0.01
-# Of the time of trainings, with the launches between them, and again after a failure.
+# Of the time of trainings, which start again after a failure.
 _TURNS = 1.2
 # A run of reconcile finds no job that is due later than this, whatever its clock skew.
 _CLOCK_MARGIN = timedelta(seconds=30)
@@ -204,7 +204,7 @@ class SeedRun:
             calm_since = account.clock.now()
             account.trace.line("CALM")
             self._end_faults()
-            self._wait_until_idle()
+            self._wait_until_idle(calm_since)
             self.steps_until_idle = account.runtime.steps
             triggered = TriggerJobs(account, self.applying)
             Verdict(account, self.workload, self.rare_faults, self.useless_machines, triggered).check()
@@ -244,17 +244,20 @@ class SeedRun:
                 raise EndOfRunError
         clock.advance_to(end)
 
-    def _wait_until_idle(self) -> None:
+    def _wait_until_idle(self, calm_since: datetime) -> None:
         account = self.account
         limit = account.clock.now() + self.options.calm_limit + account.refusals.longest_wait()
         # Who had too many machines of no use gets the next one a day after the first, and may train for hours then.
         limit += _DAY if account.useless.have_lacked() else timedelta(0)
         limit = max(limit, self.workload.last_arrival + self.options.calm_limit)
         limit = max(limit, self.useless_machines.everything_over_at(account.clock.now()))
-        in_turn = time_in_turn(account.invariants.jobs.values(), account.scenario)
-        limit = max(limit, account.clock.now() + _TURNS * in_turn)
-        while account.clock.now() < limit and not self._is_idle():
+        while account.clock.now() < max(limit, self._turns_over_at(calm_since)) and not self._is_idle():
             self._advance(300.0)
+
+    def _turns_over_at(self, calm_since: datetime) -> datetime:
+        """Return when the jobs that are known are over, of which ends start others."""
+        jobs = self.account.invariants.jobs.values()
+        return calm_since + _TURNS * time_in_turn(jobs, self.account.scenario, calm_since)
 
     def _is_idle(self) -> bool:
         account = self.account

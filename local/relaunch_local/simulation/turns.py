@@ -1,27 +1,41 @@
-"""How long jobs take that train one after the other, because few machines of our own may live at once."""
+"""How long jobs take that train one after the other, because few may run, or few machines of our own may live, at once."""
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.job import Job
 from relaunch_local.simulation.aws.recipes import work_of
 from relaunch_local.simulation.scenario import Scenario
 
+# Of a job: its launch, and another after a failure of its start.
+_LAUNCHES = timedelta(minutes=15)
 
-def time_in_turn(jobs: Iterable[Job], scenario: Scenario) -> timedelta:
-    """Return how long the jobs that are not over train on as many machines as may live; 0 without a limit.
+
+def time_in_turn(jobs: Iterable[Job], scenario: Scenario, since: datetime) -> timedelta:
+    """Return how long the jobs train that were not over at a time, as many at once as may run.
 
     None trains for longer than its `max_runtime`, and each from its beginning at worst. Of jobs of several nodes as
     many train at once as have all of their machines.
     """
-    machines = scenario.machines.limits.totals(is_handover=False).machines
-    if not scenario.machines.types or not machines:
-        return timedelta(0)
-    waiting = (job.definition for job in jobs if job.definition.target is Target.ECS and not job.state.is_final)
+    waiting = (job.definition for job in jobs if job.definition.target is Target.ECS and _goes_on(job, since))
     times = (
-        min(work_of(scenario.recipes[each.name]) / scenario.slowest(each.name), each.max_runtime)
-        / max(machines // each.nodes, 1)
+        (min(work_of(scenario.recipes[each.name]) / scenario.slowest(each.name), each.max_runtime) + _LAUNCHES)
+        / _at_once(each, scenario)
         for each in waiting
     )
     return sum(times, timedelta(0))
+
+
+def _goes_on(job: Job, since: datetime) -> bool:
+    return not job.state.is_final or (job.ended_at is not None and job.ended_at > since)
+
+
+def _at_once(definition: JobDefinition, scenario: Scenario) -> int:
+    """Return how many jobs of a definition may run at once, if no others do."""
+    slots = min(definition.max_running_jobs, scenario.limits.max_running_jobs)
+    machines = scenario.machines.limits.totals(is_handover=False).machines
+    if not scenario.machines.types or not machines:
+        return slots
+    return max(min(slots, machines // definition.nodes), 1)
