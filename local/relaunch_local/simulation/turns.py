@@ -1,4 +1,4 @@
-"""How long jobs take that train one after the other, because few may run, or few machines of our own may live, at once."""
+"""How long jobs take that train in turn, because few may run, or few machines of our own may live, at once."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta

@@ -87,6 +87,15 @@ def test_a_job_that_ends_gives_back_what_it_did_not_need() -> None:
     assert charged.budgets == (BudgetChange("stack", MONTH, pytest.approx(0.25)),)
 
 
+def test_a_machine_that_costs_a_running_job_more_than_it_has_reserved_is_added_at_once() -> None:
+    charged = decided(running(), MachineCharged(Charge("m-1", 5.0)), after=HOUR / 2)
+
+    (change,) = charged.budgets
+    assert change == BudgetChange("stack", MONTH, pytest.approx(5.0 + 0.2 - 0.4))
+    assert is_lease_due(charged.job, (STACK,), NOW + HOUR / 2)
+    assert decided(running(), MachineCharged(Charge("m-1", 0.1)), after=HOUR / 2).budgets == (), "that is reserved"
+
+
 @pytest.mark.parametrize(("minutes", "is_due"), [(29, False), (31, True)])
 def test_a_lease_is_due_when_half_of_it_is_left(minutes: int, is_due: bool) -> None:
     now = NOW + timedelta(minutes=minutes)

@@ -152,17 +152,21 @@ def settled_usd(job: Job) -> float:
 
 
 def settle(job: Job, now: datetime) -> tuple[Reserved, tuple[BudgetChange, ...]]:
-    """Return what a job has reserved of which nothing runs: what it has cost; and how its budgets change."""
+    """Return what a job has reserved: what it has cost, or more if it pays on; and how its budgets change.
+
+    A machine that it left may cost more than it knew: EC2 had not ended it.
+    """
     cost = cost_so_far(job, now)[0]
     reserved = job.reserved
+    least = {scope: usd if is_paying(job) else 0.0 for scope, usd in reserved.usd.items()}
     changes = tuple(
         BudgetChange(scope, reserved.month if cost < usd else month_of(now), cost - usd)
         for scope, usd in reserved.usd.items()
-        if abs(cost - usd) > _LEAST_USD
+        if abs(max(cost, least[scope]) - usd) > _LEAST_USD
     )
     if not changes:
         return reserved, ()
-    return replace(reserved, usd=dict.fromkeys(reserved.usd, cost)), changes
+    return replace(reserved, usd={scope: max(cost, usd) for scope, usd in least.items()}), changes
 
 
 def left_of_lease(job: Job, scopes: Iterable[str], now: datetime) -> timedelta:

@@ -51,7 +51,7 @@ def with_leases(_before: Job, event: object, decision: Decision, now: datetime) 
         machines = [each.machine for each in event.decisions] if isinstance(event, MachineClaimed) else []
         claimed = sum(price_of(each, job.job_id) for each in machines)
         reserved, changes = reserve(job, event.budgets, usd_per_hour(job) + claimed, now)
-    elif job.reserved.usd and not is_paying(job):
+    elif job.reserved.usd:
         reserved, changes = settle(job, now)
     else:
         return decision
