@@ -98,8 +98,10 @@ class DeservedEnds:
             return "" if came_at is None or came_at >= job.accepted_at - _READ else "its image was there"
         if job.attempt is None and job.reason.startswith("waiting for image"):
             return self._image_was_there(job)
-        if job.attempt is None and job.reason.startswith("nothing satisfies this job"):
-            satisfying = ", ".join(each.name for each in self._offers() if self._satisfies(each, job))
+        if job.reason.startswith("nothing satisfies this job"):
+            # One that had a machine in what was reserved ends so too, once that is over.
+            offered = (each.name for each in self._offers() if self._satisfies(each, job))
+            satisfying = ", ".join([*offered, *self._still_reserved(job)])
             return f"{satisfying} would" if satisfying else ""
         return self._wrong_bound(job)
 
@@ -202,6 +204,19 @@ class DeservedEnds:
             return provider.purchase in definition.purchase.options
         price = self._account.scenario.on_demand_usd_per_hour.get(provider.instance_type)
         return cap is None or (price is not None and price <= cap)
+
+    def _still_reserved(self, job: Job) -> list[str]:
+        """Return the reservations that were not over when the job ended, if it takes what is reserved."""
+        if PurchaseOption.RESERVED not in job.definition.purchase.options:
+            return []
+        ended_at = job.ended_at or self._account.clock.now()
+        return [
+            each.reservation_id
+            for each in self._account.simulator.reservations.by_id.values()
+            # EC2 adds no instances to a block.
+            if (each.over_since is None or each.over_since > ended_at + CLOCK_SKEW)
+            and not (each.is_block and each.total < job.definition.nodes)
+        ]
 
     def _not_late(self, job: Job) -> str:
         ended_at = job.ended_at or self._account.clock.now()

@@ -52,6 +52,8 @@ class CapacityReservation:
     taken: int = 0
     owner: str = ""
     """The account that shares it; empty: it is the account's own."""
+    over_since: datetime | None = None
+    """When it expired or was cancelled."""
 
     @property
     def is_block(self) -> bool:
@@ -196,6 +198,7 @@ class CapacityReservations:
         if reservation.state in _OVER:
             return
         reservation.state = state
+        reservation.over_since = self.region.clock.now()
         self.instances.charge_on_demand(self.inside(reservation))
 
     def _publish(self, reservation: CapacityReservation, detail_type: str) -> None:

@@ -100,7 +100,9 @@ def test_a_reservation_that_is_not_active_is_refused_in_the_answer_or_by_an_erro
     region.clock.advance(3_601)
     assert described(region, OPEN_END)["State"] == "active"
 
+    assert region.simulator.reservations.find(OPEN_END).over_since is None
     region.simulator.reservations.cancel(OPEN_END)
+    assert region.simulator.reservations.find(OPEN_END).over_since == region.clock.now()
     assert region.refused(**into(OPEN_END)) == ["InvalidCapacityReservationState"]
     raising = FleetRegion(raises_reservation_errors=True)
     reserve(raising, taken=1)
