@@ -52,6 +52,8 @@ class AccountFacts:
     """Returns from when until when ECS hides a task for longer than it documents."""
     outage_time: Callable[[datetime, datetime], timedelta] = lambda _since, _until: timedelta(0)
     """Returns how much longer than otherwise what began and ended at these times may take: services were away."""
+    message_began_at: Callable[[], datetime | None] = lambda: None
+    """Returns when the running function began its message, None outside of functions."""
     forgotten: Collection[str] = frozenset()
     """Tasks that ECS does not describe once they have stopped."""
     known_at: dict[str, datetime] = field(default_factory=dict)
@@ -91,13 +93,12 @@ class AccountFacts:
     _unstarted: set[str] = field(default_factory=set)
     _placed_at: dict[str, datetime] = field(default_factory=dict)
     _notices: dict[str, list[tuple[datetime, bool]]] = field(default_factory=lambda: defaultdict(list))
-    _handled: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))
+    _handled: dict[str, list[tuple[datetime, datetime]]] = field(default_factory=lambda: defaultdict(list))
+    """By instance: when EC2 gave each warning that a function handled, and when it had."""
     retirement_known_at: dict[str, datetime] = field(default_factory=dict)
     """By instance: when a function first handled an event that AWS will retire it."""
     block_end_known_at: dict[str, datetime] = field(default_factory=dict)
     """By Capacity Block: when a function first handled the announcement of its end."""
-    _told: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
-    """By instance: when EC2 first gave a warning that a function handled, and when it had."""
 
     def observe(self, event: Event) -> None:
         """Note an event as ECS or EC2 emits it, whether it is delivered or not."""
@@ -150,8 +151,7 @@ class AccountFacts:
             self.block_end_known_at.setdefault(json.loads(body)["detail"]["capacity-reservation-id"], now)
         elif function == "observe_capacity" and _WARNING in body:
             event = json.loads(body)
-            self._handled[event["detail"]["instance-id"]].append(_time_of(event))
-            self._told.setdefault(event["detail"]["instance-id"], (_time_of(event), now))
+            self._handled[event["detail"]["instance-id"]].append((_time_of(event), now))
 
     def block_announced(self, event: Event, instance_ids: Iterable[str]) -> None:
         """Note that EC2 announces the end of a Capacity Block with these instances, which is no interruption by it."""
@@ -330,9 +330,14 @@ class AccountFacts:
         return instance_id in self._unstarted
 
     def knows_warning(self, task_arn: str, stopped_at: datetime) -> bool:
-        """Return whether the application was told of a task's instance, and of a warning that may explain its stop."""
+        """Return whether the application was told of a task's instance, and of a warning that may explain its stop.
+
+        What was handled since the running function began its message is none that it must have read.
+        """
+        began_at = self.message_began_at() or self._clock.now()
         warnings = self._handled[self.host_of(task_arn)]
-        return task_arn in self._placed_at and any(stopped_at >= at - NOTICE_LEAD for at in warnings)
+        known = (given_at for given_at, handled_at in warnings if handled_at <= began_at)
+        return task_arn in self._placed_at and any(stopped_at >= at - NOTICE_LEAD for at in known)
 
     def was_warned(self, instance_id: str) -> bool:
         """Return whether the application handled a warning of an instance."""
@@ -340,7 +345,7 @@ class AccountFacts:
 
     def first_warning(self, instance_id: str) -> tuple[datetime, datetime] | None:
         """Return when the first warning was given that the application handled, and when it had; None without one."""
-        return self._told.get(instance_id)
+        return next(iter(self._handled[instance_id]), None)
 
     def is_unknown(self, task_arn: str, stopped_at: datetime | None) -> bool:
         """Return whether nobody told the application of a task while ECS described it."""
