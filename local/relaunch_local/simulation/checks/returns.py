@@ -3,7 +3,8 @@
 What EC2 would launch is asked of the simulated region every minute, and where a task runs is what ECS and EC2 say of
 it. Nothing is read from the application. For spot that saves less a move need not pay: an hour of it has to earn two
 starts and the work that is done twice. Nor for several tasks that run together: that one instance could be launched
-says nothing of as many, and they go back at their next start (docs/multi-node.md).
+says nothing of as many, and they go back at their next start (docs/multi-node.md). A task whose own start took long
+may stay for as much longer: the next two are expected to take as long.
 """
 
 import math
@@ -20,6 +21,7 @@ from relaunch_local.simulation.scenario import Scenario
 
 LONGEST_BESIDE_SPOT = timedelta(hours=4)
 """Until a job of unknown length is known to be long enough for a move to pay, and until it has saved and is moved."""
+_USUAL_START = timedelta(minutes=10)
 _EVERY_SECONDS = 60.0
 _WORTH_A_MOVE = 0.5
 """The most that spot costs, as a share of the on-demand price that the job pays, for a move to be expected."""
@@ -37,7 +39,10 @@ class SpotWatch:
     _facts: AccountFacts
     is_on: Callable[[], bool] = lambda: True
     longest: dict[str, timedelta] = field(default_factory=dict)
-    """By job: the longest time for which one task ran beside a pool of spot that had capacity all the time."""
+    """By job: the longest time for which one task ran beside a pool of spot that had capacity all the time.
+
+    It counts for as much less as the start of the task took longer than usual.
+    """
     _open_since: dict[tuple[str, str], datetime] = field(default_factory=dict)
     _beside_since: dict[str, datetime] = field(default_factory=dict)
 
@@ -60,7 +65,8 @@ class SpotWatch:
         for job_id, arn, name in self._on_demand():
             open_since = min((at for pool, at in self._open_since.items() if self._is_cheap(pool, name)), default=now)
             since = max(self._beside_since.setdefault(arn, now), open_since)
-            self.longest[job_id] = max(self.longest.get(job_id, timedelta(0)), now - since)
+            longer = max(_start_of(self._tasks[job_id][arn]) / _USUAL_START, 1.0)
+            self.longest[job_id] = max(self.longest.get(job_id, timedelta(0)), (now - since) / longer)
 
     def _pools(self) -> Iterator[tuple[str, str]]:
         machines = self._scenario.machines
@@ -85,3 +91,9 @@ class SpotWatch:
                 host = hosts.get(self._facts.host_of(arn)) if task.get("lastStatus") == "RUNNING" else None
                 if host is not None and host.is_alive and host.purchase is Purchase.ON_DEMAND:
                     yield job_id, arn, host.instance_type
+
+
+def _start_of(task: Mapping[str, object]) -> timedelta:
+    """Return how long a task took from RunTask until it ran."""
+    created_at, started_at = (datetime.fromisoformat(str(task[each])) for each in ("createdAt", "startedAt"))
+    return started_at - created_at
