@@ -147,11 +147,14 @@ class DeservedEnds:
             stopped = timestamp(task, "stoppedAt")
             if started is None or stopped is None:
                 continue
-            if stopped - started >= _EARLY or (not with_excused and self._times.is_end_unknown(arn, task)):
-                # One whose end ECS does not tell may have run for as long.
+            is_long = stopped - started >= _EARLY
+            # One whose end ECS does not tell may have run for as long, or not, as far as anybody knows.
+            is_unknown = self._times.is_end_unknown(arn, task)
+            if (is_unknown and not with_excused) or (is_long and not is_unknown):
                 early.clear()
             elif (
                 has_failed
+                and not is_long
                 and (with_excused or not self._is_excused(arn, task))
                 and "RELAUNCH_RESUME_URI" not in str(task.get("overrides"))
             ):

@@ -6,8 +6,8 @@ from dataclasses import replace
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import HostObservation, Node, TaskObservation, TaskPhase
-from relaunch.core.lifecycle.events import JobEvent, TaskMissing, TaskSeen
-from relaunch.core.lifecycle.gangs import decided_by_part, find_unseen, has_gang, observe_gang
+from relaunch.core.lifecycle.events import JobEvent, TaskSeen
+from relaunch.core.lifecycle.gangs import has_gang, miss_ranks, observe_gang
 from relaunch.core.lifecycle.running import observed
 from relaunch.core.lifecycle.table import is_new_observation
 from relaunch.core.lifecycle.verdicts import host_of, may_ask
@@ -94,7 +94,7 @@ def _seen(observation: TaskObservation, job: Job, deps: JobDependencies) -> JobE
     now = deps.clock.now()
     gang = observe_gang(job, seen, now)
     if gang is None:
-        return TaskMissing(task_ids[0], others=decided_by_part(job, seen, now), ranks=find_unseen(job, seen))
+        return miss_ranks(job, seen, now)
     return task_seen(gang, job, deps)
 
 

@@ -8,7 +8,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.lifecycle.events import HostEnded, HostWarned, ImageArrived, JobEvent, TaskMissing, TimePassed
-from relaunch.core.lifecycle.gangs import decided_by_part, find_unseen, has_gang, observe_gang
+from relaunch.core.lifecycle.gangs import has_gang, miss_ranks, observe_gang
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.lifecycle.table import is_news
 from relaunch.core.machines.events import InstanceState
@@ -162,9 +162,9 @@ def _observed(job: Job, seen: _Seen, deps: ReconcileDependencies) -> JobEvent | 
         # The target has reported the end of a task whose verdict waits.
         if job.current_attempt.held is not None:
             return None
-        others = decided_by_part(job, seen, now) if is_several else None
-        unseen = find_unseen(job, seen) if is_several else ()
-        return TaskMissing(task_id, deps.targets.named(job.definition.target).identify(), others, unseen)
+        if is_several:
+            return miss_ranks(job, seen, now)
+        return TaskMissing(task_id, deps.targets.named(job.definition.target).identify())
     event = task_seen(observation, job, deps)
     return event if is_news(job, event) else _host_end(job, deps)
 

@@ -134,9 +134,10 @@ class DelayedEcs:
     def _place(self, parameters: Mapping[str, Any]) -> Any:
         """Call RunTask, which places nothing if a constraint of the task definition holds for no instance.
 
-        ECS takes such a definition (aws/amazon-ecs-agent#3044 has the words of the failure).
+        ECS takes such a definition (aws/amazon-ecs-agent#3044 has the words of the failure). It answers the repetition
+        of a call that made its task with that task.
         """
-        if _family_of(parameters) in self.unplaceable:
+        if _family_of(parameters) in self.unplaceable and parameters["clientToken"] not in self._made:
             return {"tasks": [], "failures": [{"reason": MEMBER_OF_UNSATISFIED}]}
         try:
             return self._client.run_task(**parameters)

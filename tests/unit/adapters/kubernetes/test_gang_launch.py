@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -137,7 +138,10 @@ def test_init_containers_know_their_rank_too():
 
 
 def test_a_repeated_launch_makes_nothing_twice(cluster):
-    assert cluster.target.launch(REQUEST) == cluster.target.launch(REQUEST) == TaskPlaced(NAME)
+    assert cluster.target.launch(REQUEST) == TaskPlaced(NAME)
+    service = cluster.cluster.state.get("services", NAMESPACE, SERVICE)
+    since = datetime.fromisoformat(service["metadata"]["creationTimestamp"])
+    assert cluster.target.launch(REQUEST) == TaskPlaced(NAME, since=since)
 
     assert objects(cluster, "jobs") == [NAME]
     assert objects(cluster, "services") == [SERVICE]

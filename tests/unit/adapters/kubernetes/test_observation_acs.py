@@ -62,7 +62,7 @@ def test_a_pod_without_an_instance_is_one_without_capacity(served: ServedKuberne
     served.run(NAME)
     lacking = seen(served)
     job = after(placed_job(), TaskSeen(lacking), NOW)
-    withdrawn = after(job, TimePassed(), NOW + timedelta(minutes=15))
+    withdrawn = after(job, TimePassed(is_described=True), NOW + timedelta(minutes=15))
     served.target.stop(NAME, "Relaunch: no capacity")
     served.advance(90)
     stopped = seen(served)

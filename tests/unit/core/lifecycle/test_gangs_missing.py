@@ -11,7 +11,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.lifecycle.events import TaskMissing
-from relaunch.core.lifecycle.gangs import decided_by_part
+from relaunch.core.lifecycle.gangs import decided_by_part, miss_ranks
 from relaunch.core.lifecycle.running import MISSING_GRACE
 from unit.core.lifecycle.gang_ranks import BY_RELAUNCH, ended, gang, rank, tell
 from unit.core.lifecycle.steps import SOON, decided
@@ -114,3 +114,34 @@ def test_a_gang_is_lost_only_if_one_rank_was_missing_all_the_time():
     assert narrowed.current_attempt.missing_ranks == second
     assert over.current_attempt.stop is not None
     assert tell(other, rank(0), ended(1, 7), rank(2, version=4)).current_attempt.missing_ranks == ()
+
+
+@pytest.mark.parametrize(
+    ("ranks", "is_part_live"),
+    [((None, rank(1), None), True), ((None, ended(1, 7), rank(2)), True), ((None, ended(1, 7), None), False)],
+    ids=["one runs", "another one ends", "it has stopped"],
+)
+def test_it_is_known_whether_others_live_than_those_that_are_missing(ranks, is_part_live):
+    job = gang()
+    missing = miss_ranks(job, dict(zip(job.current_attempt.task_ids, ranks, strict=True)), SOON)
+    unknown = tuple(number for number, each in enumerate(ranks) if each is None)
+
+    assert (missing.task_id, missing.ranks, missing.is_part_live) == (task_id(1), unknown, is_part_live)
+
+
+def test_an_attempt_that_stops_is_not_lost_while_a_rank_of_it_lives():
+    """Its stop may have had no effect, and the job would end, or go on, beside it."""
+    lives = TaskMissing(task_id(1), ranks=(0,), is_part_live=True)
+    all_missing = TaskMissing(task_id(1), ranks=(0, 1, 2))
+    late = SOON + MISSING_GRACE
+    job = decided(gang("so"), all_missing, SOON).job
+
+    found = decided(job, lives, late)
+    again = decided(found.job, lives, late)
+    gone = decided(again.job, all_missing, late).job
+    over = miss(gone, None, late)
+
+    assert (found.job.state, found.job.current_attempt.missing, found.job.wake_at) == (job.state, None, job.wake_at)
+    assert again.is_ignored
+    assert gone.current_attempt.missing == (late, late)
+    assert over.current_attempt.stop is not None

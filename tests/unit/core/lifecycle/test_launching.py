@@ -36,6 +36,13 @@ def test_a_placed_task_has_until_our_own_deadline_to_start():
     assert job.wake_at == SOON + timedelta(minutes=15)
 
 
+def test_a_task_whose_answer_was_lost_is_placed_since_the_target_has_it():
+    job = after(SITUATIONS["fz"], answered(TaskPlaced(task_id(), since=NOW)), now=SOON)
+
+    assert job.current_attempt.placement.placed_at == NOW
+    assert job.wake_at == NOW + timedelta(minutes=15)
+
+
 def test_a_placed_task_that_nobody_wants_any_more_is_stopped_with_the_intent_saved_first():
     job = after(SITUATIONS["fx"], answered(TaskPlaced(task_id())))
 

@@ -239,6 +239,7 @@ RARE = {
     "running-gone": (with_attempt("ru", **GONE), MISSING, AGAIN, "WAITING"),
     "running-gone-too-late": (with_attempt("ru", **GONE_TOO_LATE), MISSING, PAST_DEADLINE, "TIMED_OUT"),
     "running-gone-worn-out": (worn_out(with_attempt("ru", **GONE)), MISSING, AGAIN, "FAILED"),
+    "stopping-part-lives": (with_attempt("si", **GONE), replace(MISSING, is_part_live=True), AGAIN, "STOPPING"),
     "stopping-gone": (with_attempt("si", **GONE), MISSING, AGAIN, "WAITING"),
     "stopping-gone-worn-out": (worn_out(with_attempt("sn", **GONE)), MISSING, AGAIN, "FAILED"),
     "stopping-gone-cancelled": (with_attempt("sc", **GONE), MISSING, AGAIN, "CANCELLED"),

@@ -17,7 +17,7 @@ from relaunch.core.launches.launch import ReportedCause, StopReport, TaskPhase, 
 from relaunch.core.lifecycle.events import CancelAsked, LaunchAnswered, TaskSeen, TimePassed
 from relaunch.core.lifecycle.explanation import explain
 from relaunch.core.lifecycle.table import decide
-from relaunch.core.lifecycle.withdrawals import REFUSED_FOR, start_deadline
+from relaunch.core.lifecycle.withdrawals import REFUSED_FOR, START_TIMEOUT, UNTOLD_FOR, start_deadline
 from unit.core.lifecycle.steps import after, chosen, decided
 from unit.core.lifecycle.table_matrix import SITUATIONS, seen
 
@@ -98,6 +98,17 @@ def test_a_pod_that_is_created_after_all_is_withdrawn_no_sooner_than_any():
 
     assert created.current_attempt.refused_since is None
     assert decided(created, TimePassed(), NOW + REFUSED_FOR).job.state is JobState.LAUNCHING
+
+
+def test_a_pod_of_which_the_cluster_does_not_tell_whether_it_started_is_withdrawn_later():
+    job = on_ack()
+    job = replace(job, attempt=replace(job.current_attempt, node="node-1"))
+    deadline = (job.current_attempt.placement.placed_at or NOW) + START_TIMEOUT
+    told = after(job, TimePassed(is_described=True), now=deadline)
+    untold = after(job, TimePassed(), now=deadline)
+
+    assert (told.state, untold.state) == (JobState.STOPPING, JobState.LAUNCHING)
+    assert after(untold, TimePassed(), now=deadline + UNTOLD_FOR).state is JobState.STOPPING
 
 
 def test_a_job_whose_pod_stays_refused_waits_without_a_slot_and_is_tried_again():

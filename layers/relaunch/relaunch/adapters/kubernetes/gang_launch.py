@@ -84,7 +84,8 @@ def _outcome_of_existing(cluster: GangCluster, job: Job) -> LaunchOutcome:
         if found is not None and found.metadata.labels.get(TASK) != name:
             return LaunchRefused(f"there is a Service {service} that is not of Relaunch", placed=(name,))
         if found is not None and any(each.uid == job.metadata.uid for each in found.metadata.owner_references):
-            return TaskPlaced(name)
+            # The answer to an earlier send was lost: its pods have been able to meet since then.
+            return TaskPlaced(name, since=found.metadata.creation_timestamp)
         cluster.delete_headless_service(service)
     except PortError as error:
         return _with_job(outcome_of_error(error), name)

@@ -139,7 +139,8 @@ class KubernetesTarget:
         if existing is None or nodes_of(existing, ()) == 1:
             return outcome
         finished = finish_launch(self._cluster, manifest, existing)
-        return outcome if isinstance(finished, TaskPlaced) else finished
+        is_conflict = isinstance(finished, TaskPlaced) and not isinstance(outcome, TaskPlaced)
+        return outcome if is_conflict else finished
 
     def stop(self, task_id: str, reason: str) -> None:
         """Stop a task by the deadline of its Job: no pod replaces the one that the Job controller then deletes.

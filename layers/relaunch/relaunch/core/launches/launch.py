@@ -1,7 +1,6 @@
 """What a target is asked to launch, its answers, and what it reports of tasks and nodes.
 
-These are the words of the port `TaskTarget`: those that ECS and Kubernetes have in common. What they stand for in a
-target, and the texts with which it says them, is known to its adapter only.
+These are the words of the port `TaskTarget`; what they stand for in a target, and its texts, only its adapter knows.
 """
 
 from collections.abc import Mapping
@@ -140,10 +139,11 @@ class Shortage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TaskPlaced:
-    """The target has the task; `followers` are those of the ranks from 1 on of a job of several nodes."""
+    """The target has the task, since then if that is known, and those of the ranks from 1 on of a job of several."""
 
     task_id: str
     followers: tuple[str, ...] = ()
+    since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

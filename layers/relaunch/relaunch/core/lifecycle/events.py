@@ -296,13 +296,15 @@ class TaskMissing:
     """The target does not know the task: it stopped more than an hour ago, or is not visible yet.
 
     `cluster` is what was asked (TaskTarget.identify). `others` are those tasks of several that it knows, as one, if
-    they tell how all of them ended, `ranks` those that it does not.
+    they tell how all of them ended, `ranks` those that it does not. `is_part_live`: of one that it knows it does not
+    say that it has stopped.
     """
 
     task_id: str
     cluster: str = ""
     others: TaskObservation | None = None
     ranks: tuple[int, ...] = ()
+    is_part_live: bool = False
 
 
 @dataclass(frozen=True, slots=True)

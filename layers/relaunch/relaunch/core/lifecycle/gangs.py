@@ -24,8 +24,8 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import ReportedCause, StopReport, TaskObservation, TaskPhase
-from relaunch.core.lifecycle.decision import Decision, move
-from relaunch.core.lifecycle.events import SurvivorsLeft
+from relaunch.core.lifecycle.decision import Decision, ignore, move, set_next_check
+from relaunch.core.lifecycle.events import SurvivorsLeft, TaskMissing
 from relaunch.core.lifecycle.stop_reason import BY_RELAUNCH, ended_at, exit_code_of
 
 PEERS_MAY_TAKE = timedelta(seconds=300)
@@ -78,14 +78,37 @@ def decided_by_part(job: Job, seen: Mapping[str, TaskObservation | None], now: d
     first = known[_deciding(container, known, now)]
     if is_finished(container, first) or _is_consequence(first):
         return None
-    unseen = find_unseen(job, seen)
+    unseen = _find_unseen(job, seen)
     return replace(see_as_one(known, len(task_ids), container, now), task_id=task_ids[0], live_ranks=unseen)
 
 
-def find_unseen(job: Job, seen: Mapping[str, TaskObservation | None]) -> tuple[int, ...]:
-    """Return the ranks of the current attempt that the target does not know."""
+def miss_ranks(job: Job, seen: Mapping[str, TaskObservation | None], now: datetime) -> TaskMissing:
+    """Return the event that the target does not know all tasks of the current attempt, by an observation of each."""
+    task_ids = job.current_attempt.placement.task_ids
+    is_part_live = any(found is not None and found.phase is not TaskPhase.STOPPED for found in map(seen.get, task_ids))
+    return TaskMissing(
+        task_ids[0],
+        others=decided_by_part(job, seen, now),
+        ranks=_find_unseen(job, seen),
+        is_part_live=is_part_live,
+    )
+
+
+def _find_unseen(job: Job, seen: Mapping[str, TaskObservation | None]) -> tuple[int, ...]:
     task_ids = job.current_attempt.placement.task_ids
     return tuple(rank for rank, task_id in enumerate(task_ids) if seen.get(task_id) is None)
+
+
+def wait_for_live_part(job: Job, _event: TaskMissing, now: datetime, _limits: StackLimits) -> Decision:
+    """Wait for the ranks that live, whose stop is asked for again; the attempt is lost once none of it is left.
+
+    They would cost beside the next attempt, or after the end of the job.
+    """
+    attempt = job.current_attempt
+    if attempt.missing is None:
+        return ignore(job, "the target does not know all of its tasks, and the others live")
+    found = replace(job, attempt=replace(attempt, missing=None, missing_ranks=()))
+    return set_next_check(found, job.wake_at or now)
 
 
 def find_still_missing(attempt: Attempt, ranks: tuple[int, ...]) -> tuple[int, ...]:

@@ -173,8 +173,8 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
     """Handle the answer of the target to a launch."""
     outcome = event.outcome
     match outcome:
-        case TaskPlaced(task_id, followers):
-            return _placed(job, task_id, now, limits, followers)
+        case TaskPlaced(task_id, followers, since):
+            return _placed(job, task_id, now, limits, followers, since)
         case LaunchConflict((task_id, *others)):
             # The client token is unique, so the task is of this placement, launched before the settings changed.
             return _with_stops(_placed(job, task_id, now, limits), tuple(others))
@@ -267,8 +267,15 @@ def _provider_refused(job: Job, detail: str, now: datetime) -> Decision:
     return _next_placement(job, detail, now, event="placement refused", is_full=True)
 
 
-def _placed(job: Job, task_id: str, now: datetime, limits: StackLimits, followers: tuple[str, ...] = ()) -> Decision:
-    placed = with_task(job, task_id, "the cluster placed it", now, followers)
+def _placed(
+    job: Job,
+    task_id: str,
+    now: datetime,
+    limits: StackLimits,
+    followers: tuple[str, ...] = (),
+    since: datetime | None = None,
+) -> Decision:
+    placed = with_task(job, task_id, "the cluster placed it", since or now, followers)
     attempt = placed.current_attempt
     is_several = bool(attempt.placement.followers)
     if is_several:

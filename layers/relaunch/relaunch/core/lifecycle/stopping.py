@@ -101,7 +101,7 @@ def count_run(job: Job, what: Observed, at: datetime, hours: float = 0.0) -> tup
     return (CountRun(SpotRun(ran_on, run_id, what, at, hours, on_own_machine=is_own, nodes=nodes)),)
 
 
-def with_task(job: Job, task_id: str, outcome: str, now: datetime, followers: tuple[str, ...] = ()) -> Job:
+def with_task(job: Job, task_id: str, outcome: str, placed_at: datetime, followers: tuple[str, ...] = ()) -> Job:
     """Return the job with this task as that of its current placement, and those of its ranks from 1 on."""
     placement = job.current_attempt.placement
     placed = replace(
@@ -109,7 +109,7 @@ def with_task(job: Job, task_id: str, outcome: str, now: datetime, followers: tu
         state=PlacementState.PLACED,
         task_id=task_id,
         outcome=outcome,
-        placed_at=now,
+        placed_at=placed_at,
         followers=tuple(
             replace(rank, task_id=each)
             for rank, each in zip(placement.followers, followers or (), strict=bool(followers))

@@ -172,6 +172,11 @@ def is_own_task(job: Job, event: TaskMissing) -> bool:
     return job.attempt is not None and job.attempt.task_id == event.task_id
 
 
+def has_live_part(job: Job, event: TaskMissing) -> bool:
+    """Return whether the target knows that others live of the tasks of which the missing one is a part."""
+    return is_own_task(job, event) and event.is_part_live
+
+
 def is_own_host(job: Job, event: HostEnded) -> bool:
     """Return whether the instance is that of the current task, and is not known to have ended then or before.
 
@@ -294,6 +299,7 @@ TABLE = make_rows(
     ("S", TaskSeen, tells_first_ended, running.note_first_ended, ""),
     ("L", TaskMissing, is_own_task, running.task_missing, "LSWft"),
     ("R", TaskMissing, is_own_task, running.task_missing, "RSWft"),
+    ("S", TaskMissing, has_live_part, gangs.wait_for_live_part, ""),
     ("S", TaskMissing, is_own_task, running.task_missing, "SWdfct"),
     ("L", HostWarned, is_new_warning, running.host_warned, "S"),
     ("R", HostWarned, is_new_warning, running.host_warned, "RS"),

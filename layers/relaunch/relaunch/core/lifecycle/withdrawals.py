@@ -15,7 +15,15 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import LaunchRefused, PlacementFailed
-from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT, Decision, move, set_next_check, stop_effects, watch_closely
+from relaunch.core.lifecycle.decision import (
+    LAUNCH_TIMEOUT,
+    Decision,
+    is_polled,
+    move,
+    set_next_check,
+    stop_effects,
+    watch_closely,
+)
 from relaunch.core.lifecycle.events import HostWarned, TimePassed
 from relaunch.core.lifecycle.long_waits import look_or_tell
 from relaunch.core.lifecycle.restart_policy import out_of_time
@@ -29,6 +37,8 @@ REFUSED_FOR = timedelta(minutes=5)
 
 A Job controller has tried five times by then: after 10, 20, 40, 80 and 160 seconds.
 """
+UNTOLD_FOR = timedelta(minutes=5)
+"""How much longer a task may take of which a target that sends no events does not tell now whether it has started."""
 
 
 def start_deadline(attempt: Attempt, limits: StackLimits) -> datetime:
@@ -61,6 +71,9 @@ def wake_placed(job: Job, event: TimePassed, now: datetime, limits: StackLimits)
     is_over = verdict is not None and not has_machine
     deadline = start_deadline(attempt, limits)
     is_queued = attempt.suspended_since is not None
+    if is_polled(job) and attempt.refused_since is None and not event.is_described:
+        # It may train since the last look that was answered.
+        deadline += UNTOLD_FOR
     if now < deadline and not (is_over or is_queued):
         return set_next_check(job, watch_closely(job, deadline, now))
     if attempt.refused_since is not None and not is_over:
