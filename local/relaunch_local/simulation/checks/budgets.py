@@ -81,10 +81,11 @@ class BudgetChecks:
         if self._outage_time(now - _LOOKED_BACK, now) > timedelta(0):
             # Nobody renews what cannot be read.
             return
+        least_spent, unneeded = self._costs.least_spent(), self._left_by_their_jobs()
         for budget in self._store().load_budgets():
             if budget.scope in self._limits:
-                spent = self._costs.least_spent([each for each in self._jobs.values() if _is_of(budget.scope, each)])
-                is_reserved = spent <= budget.reserved_usd + self._left_by_their_jobs() + _TOLERANCE_USD
+                spent = self._spent_of(budget.scope, least_spent)
+                is_reserved = spent <= budget.reserved_usd + unneeded + _TOLERANCE_USD
                 message = f"{budget.scope}: {spent:.4f} USD are spent, and {budget.reserved_usd:.4f} reserved"
                 self._check("what jobs have cost is reserved", is_reserved, message)
 
@@ -109,13 +110,17 @@ class BudgetChecks:
             return
         self._check_reserved()
         (claim,) = machine.claims
+        least_spent, unneeded = self._costs.least_spent(), self._left_by_their_jobs()
         for scope, limit in self._limits.items():
             if claim.job_id in self._jobs and _is_of(scope, self._jobs[claim.job_id]):
-                spent = self._costs.least_spent([each for each in self._jobs.values() if _is_of(scope, each)])
+                spent = self._spent_of(scope, least_spent)
                 needed = spent + machine.usd_per_hour + machine.beside_usd_per_hour
                 message = f"{machine.machine_id}: {scope} has {spent:.4f} of {limit:.4f} USD spent, and an hour is more"
-                is_room = needed <= limit + self._left_by_their_jobs() + _TOLERANCE_USD
+                is_room = needed <= limit + unneeded + _TOLERANCE_USD
                 self._check("nothing is bought above a budget", is_room, message)
+
+    def _spent_of(self, scope: str, spent: Mapping[str, float]) -> float:
+        return sum(usd for job_id, usd in spent.items() if job_id in self._jobs and _is_of(scope, self._jobs[job_id]))
 
     def _left_by_their_jobs(self) -> float:
         """Return what machines cost while no job claims them, until they are charged: nobody reserves that.

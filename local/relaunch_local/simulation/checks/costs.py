@@ -140,12 +140,13 @@ class Costs:
     def _held(self, host: Instance, machine: Machine) -> Sequence[tuple[datetime, Shares]]:
         return self._holders[machine.machine_id] or [(host.launched_at, {host.tags[JOB_TAG]: 1.0})]
 
-    def least_spent(self, jobs: Collection[Job]) -> float:
-        """Return what EC2 has billed at least, until now, for the machines of some jobs whose price could be read."""
-        known = {job.job_id for job in jobs}
-        hosts = (host for host in self._hosts.values() if self._is_priced(host))
-        parts = (part for host in hosts for part in self._bounds_of(host, self._clock.now()))
-        return sum(bounds.least for job_id, bounds in parts if job_id in known)
+    def least_spent(self) -> Mapping[str, float]:
+        """Return what EC2 has billed each job at least, until now, for machines whose price could be read."""
+        spent: dict[str, float] = defaultdict(float)
+        for host in filter(self._is_priced, self._hosts.values()):
+            for job_id, bounds in self._bounds_of(host, self._clock.now()):
+                spent[job_id] += bounds.least
+        return spent
 
     def _is_priced(self, host: Instance) -> bool:
         """Return whether the price of an instance could be read when it was asked for.
