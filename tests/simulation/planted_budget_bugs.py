@@ -43,7 +43,7 @@ BUDGET_BUGS = (
         "lease-not-renewed",
         "an hour is reserved once",
         changed(reconcile, renew_leases=lambda *_given: 0),
-        BOUGHT,
+        "nothing trains on above a budget",
         101,
         6,
     ),

@@ -205,7 +205,7 @@ class SimulatedAccount(CheckedWrites):
             lambda *days: self.stores.jobs.load_costs(*days),  # noqa: PLW0108 - the stores are made later
         )
         paid = (self.costs, jobs, machines.machines)
-        stores = (lambda: self.stores.budgets, self.facts.outage_time)
+        stores = (lambda: self.stores.budgets, self.facts.outage_time, self.invariants.tasks)
         self.budgets = BudgetChecks(self.chance.seed, self.clock, check, *paid, *stores)
         self.failed_tasks = FailedTasks(check, self.facts, machines.hosts, machines.terminations)
 

@@ -5,7 +5,7 @@ Somebody sets small ones before the first job, and raises them after some hours.
 """
 
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -30,6 +30,8 @@ _PERCENTS = (80, 100)
 _LOOKED_EVERY_SECONDS = 300.0
 _LOOKED_BACK = timedelta(hours=2)
 _WARM_AT_MOST = timedelta(minutes=15)
+# What a lease lasts for, and a stop that ECS does not confirm.
+_STOPPED_WITHIN = timedelta(minutes=75)
 
 
 @dataclass(slots=True)
@@ -45,12 +47,16 @@ class BudgetChecks:
     """The machines as they were saved last."""
     _store: Callable[[], BudgetStore]
     _outage_time: Callable[[datetime, datetime], timedelta]
+    _tasks: Mapping[str, Mapping[str, Mapping[str, object]]]
+    """By job and task: ECS's latest state."""
     _limits: dict[str, float] = field(default_factory=dict)
     """By scope, in USD."""
     _left_at: dict[str, datetime] = field(default_factory=dict)
     """By machine that no job claims: since when."""
     _left_for: dict[str, timedelta] = field(default_factory=dict)
     """By machine: for how long no job claimed it between two that did."""
+    _over_since: dict[str, datetime] = field(default_factory=dict)
+    """By scope: since when more is spent than its limit."""
     raised_at: datetime | None = None
     """When there is room for everything again; None in a seed without budgets."""
 
@@ -74,6 +80,7 @@ class BudgetChecks:
     def _look(self) -> None:
         self._clock.call_later(_LOOKED_EVERY_SECONDS, self._look)
         self._check_reserved()
+        self._check_stopped()
 
     def _check_reserved(self) -> None:
         """Check that budgets have reserved what their jobs have cost, but for what nobody reserves."""
@@ -88,6 +95,24 @@ class BudgetChecks:
                 is_reserved = spent <= budget.reserved_usd + unneeded + _TOLERANCE_USD
                 message = f"{budget.scope}: {spent:.4f} USD are spent, and {budget.reserved_usd:.4f} reserved"
                 self._check("what jobs have cost is reserved", is_reserved, message)
+
+    def _check_stopped(self) -> None:
+        """Check that nothing trains on for long once a budget is used up, where EC2 tells what it costs."""
+        now = self._clock.now()
+        least_spent = self._costs.least_spent()
+        for scope, limit in self._limits.items():
+            if self._spent_of(scope, least_spent) <= limit or self._outage_time(now - _LOOKED_BACK, now):
+                self._over_since.pop(scope, None)
+            elif now - self._over_since.setdefault(scope, now) > _STOPPED_WITHIN:
+                jobs = (job_id for job_id, job in self._jobs.items() if _is_of(scope, job))
+                running = [arn[-6:] for job_id in jobs for arn in self._running(job_id)]
+                self._check("nothing trains on above a budget", not running, f"{scope}: {', '.join(running)}")
+
+    def _running(self, job_id: str) -> Iterator[str]:
+        """Yield the tasks of a job that run, that nobody has asked to stop, and whose price could be read."""
+        for arn, task in self._tasks[job_id].items():
+            if task.get("lastStatus") == task.get("desiredStatus") == "RUNNING" and self._costs.is_paid(arn):
+                yield arn
 
     def _raise(self) -> None:
         for before in self._store().load_budgets():

@@ -148,6 +148,11 @@ class Costs:
                 spent[job_id] += bounds.least
         return spent
 
+    def is_paid(self, task_arn: str) -> bool:
+        """Return whether a task runs on an instance whose price could be read."""
+        host = self._hosts.get(self._facts.host_of(task_arn))
+        return host is not None and host.is_alive and self._is_priced(host)
+
     def _is_priced(self, host: Instance) -> bool:
         """Return whether the price of an instance could be read when it was asked for.
 
