@@ -197,14 +197,15 @@ def _lacked_machine(attempt: Attempt) -> bool:
 def task_lost(job: Job, at: datetime, reason: str, now: datetime) -> Decision:
     """Close the attempt of a task that ended unseen, at `at`: the intent to stop it decides, else its host was lost.
 
-    The end of one whose verdict waits was seen.
+    It did not outlive its instance, if that is known to have ended. The end of one whose verdict waits was seen.
     """
     attempt = job.current_attempt
     if attempt.held is not None:
         return follow_stop(job, held_stop(attempt, attempt.held), now)
     job = replace(job, attempt=replace(attempt, placement=replace(attempt.placement, is_lost=True)))
     if attempt.intent is None:
-        return follow_stop(job, Stop(StopKind.HOST_LOST, at, stopped_reason=reason), now)
+        ended_at = max(attempt.host_ended_at or at, attempt.started_at or at)
+        return follow_stop(job, Stop(StopKind.HOST_LOST, min(at, ended_at), stopped_reason=reason), now)
     gone = TaskObservation(
         attempt.task_id or "",
         job.attempt_key,
