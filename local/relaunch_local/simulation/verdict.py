@@ -244,8 +244,10 @@ class Verdict:
         self._check("failures are those of the stops", failures == job.totals.failures, f"{job.job_id}: {failures}")
 
     def _wrong_reason(self, job: Job, arn: str, stop: Stop) -> str:
-        """Return why a stop is not what happened to any of the tasks that stopped together; empty if it is."""
-        wrong = [self._wrong_reason_of(job, each, stop) for each in peers_of(self._invariants.tasks[job.job_id], arn)]
+        """Return why a stop is not what happened to any of the tasks that are recorded with it; empty if it is."""
+        peers = peers_of(self._invariants.tasks[job.job_id], arn)
+        recorded = [each for each in peers if each in self._invariants.recorded_at]
+        wrong = [self._wrong_reason_of(job, each, stop) for each in recorded]
         return "" if "" in wrong else wrong[0]
 
     def _wrong_reason_of(self, job: Job, arn: str, stop: Stop) -> str:
