@@ -215,7 +215,7 @@ class SimulatedAccount(CheckedWrites):
     def _watch_deadlines(self) -> Deadlines:
         self.on_demand = OnDemand(self.scenario, self.simulator, self.stores.machines, self.stores.capacity)
         sold = (self.scenario, self.simulator, self.stores.capacity, self.calls.failed_at)
-        done = (self.invariants.effects.when, self.useless.is_tried_alone, self.useless.pauses.until)
+        done = (self.invariants.effects.when, self.useless.is_held_back, self.useless.pauses.until)
         self.choices = Choices(self.clock, self.invariants.check, *sold, *done)
         self.refusals.find_open = self.choices.find_open
         known = (self.choices, self.objects, self.calls.failed_at, self.scenario.limits.max_running_jobs)

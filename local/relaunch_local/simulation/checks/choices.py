@@ -66,8 +66,8 @@ class Choices:
     """When the calls of each action failed for good."""
     _effects: Mapping[tuple[type, str], datetime]
     """When each effect was done last."""
-    _is_tried_alone: Callable[[str, str, str], bool]
-    """Whether one machine at a time is tried in a pool, of a type, a purchase option and a zone, and one starts now."""
+    _is_held_back: Callable[[str, str, str], bool]
+    """Whether no other machine is bought in a pool, of a type, a purchase option and a zone, as some were useless."""
     _paused_until: Callable[[str, datetime], datetime]
     """Returns until when no machine is bought for a family, for which several were useless."""
 
@@ -180,7 +180,7 @@ class Choices:
                 if not (is_paused and each.capacity_provider is None)
                 and _is_comparable(each, bought, definition)
                 and max(self._prices(each, now)) * _COMPARABLE < min(paid)
-                and not (each.zone and self._is_tried_alone(each.instance_type, each.purchase.value, each.zone))
+                and not (each.zone and self._is_held_back(each.instance_type, each.purchase.value, each.zone))
             ]
             message = f"{what}: {bought} for {min(paid)}, beside {', '.join(map(str, cheaper))}"
             self._check("nothing that fits a job is much cheaper than its first choice", not cheaper, message)

@@ -26,6 +26,9 @@ from relaunch_local.simulation.checks.reservations import option_of
 # What the design says, written down here once more: the checks believe no constant of the application.
 MOST_PER_JOB = 6
 MOST_PER_CAUSE = 12
+# The last four of them are tried six hours apart.
+_SPACED_FROM = 8
+_APART = timedelta(hours=6)
 _DAY = timedelta(hours=24)
 # A machine that has taken no task by then is not waited for.
 _SHOWS_WITHIN = timedelta(hours=1)
@@ -160,22 +163,25 @@ class UselessMachines:
         useless = (each for each in self._in_order() if self._is_useless(each) or each.arn in self._starts_refused)
         return next((each.launched_at for each in useless), None)
 
-    def is_tried_alone(self, instance_type: str, purchase: str, zone: str) -> bool:
-        """Return whether a pool is tried with one machine at a time, and one was launched there that took no task yet.
+    def is_held_back(self, instance_type: str, purchase: str, zone: str) -> bool:
+        """Return whether no other machine is bought in a pool now: it is tried with one at a time, or hours later.
 
-        It is once a machine there took no task, until one does that was launched later. What a function does it read a
-        minute ago. One that is requested counts, too, as EC2 may answer with errors for minutes, and one that ends
-        until it has.
+        It is tried with one at a time once a machine there took no task, until one does that was launched later. What a
+        function does it read a minute ago. One that is requested counts, too, as EC2 may answer with errors for
+        minutes, and one that ends until it has. After several that took none the next one is tried hours later.
         """
         now = self._clock.now()
         pool = [each for each in self._in_order() if _pool_of(each) == (instance_type, purchase, zone)]
         shown = {each.instance_id for each in pool if self._took_task_at(each) <= now - _LONGEST_FUNCTION}
         last = max((each.launched_at for each in pool if each.instance_id in shown), default=now - _DAY)
         later = [each for each in pool if each.instance_id not in shown and each.launched_at > max(last, now - _DAY)]
-        is_doubted = any(not each.is_alive and self._is_useless(each) for each in later)
+        useless = [each for each in later if not each.is_alive and self._is_useless(each)]
+        last_at = max((each.launched_at for each in useless), default=_NEVER)
+        if len(useless) >= MOST_PER_CAUSE or (len(useless) >= _SPACED_FROM and now - last_at < _APART):
+            return True
         started = (each for each in later if each.state is not InstanceState.TERMINATED)
         is_starting = any(now - each.launched_at < _SHOWS_WITHIN for each in started)
-        return is_doubted and (is_starting or self._is_requested(instance_type, purchase, zone))
+        return bool(useless) and (is_starting or self._is_requested(instance_type, purchase, zone))
 
     def _is_requested(self, instance_type: str, purchase: str, zone: str) -> bool:
         requested = (each for each in self._machines.values() if each.state is MachineState.REQUESTED)

@@ -70,22 +70,32 @@ def pool() -> Pool:
     return Pool()
 
 
-def test_a_pool_is_tried_alone_while_a_machine_starts_after_one_that_took_no_task(pool: Pool) -> None:
+def test_a_pool_is_held_back_while_a_machine_starts_after_one_that_took_no_task(pool: Pool) -> None:
     pool.launch("i-1", is_alive=False)
-    assert not pool.checks.is_tried_alone(*POOL)
+    assert not pool.checks.is_held_back(*POOL)
 
     pool.launch("i-2")
-    assert pool.checks.is_tried_alone(*POOL)
-    assert not pool.checks.is_tried_alone(POOL[0], POOL[1], "us-east-1a")
+    assert pool.checks.is_held_back(*POOL)
+    assert not pool.checks.is_held_back(POOL[0], POOL[1], "us-east-1a")
 
     pool.place("i-2")
-    assert not pool.checks.is_tried_alone(*POOL)
+    assert not pool.checks.is_held_back(*POOL)
+
+
+def test_a_pool_is_held_back_for_hours_after_several_machines_that_took_no_task(pool: Pool) -> None:
+    for number in range(8):
+        assert not pool.checks.is_held_back(*POOL)
+        pool.launch(f"i-{number}", is_alive=False)
+    assert pool.checks.is_held_back(*POOL)
+
+    pool.clock.advance_to(pool.clock.now() + 6 * timedelta(hours=1))
+    assert not pool.checks.is_held_back(*POOL)
 
 
 @pytest.mark.parametrize(
     ("state", "is_alone"), [(MachineState.REQUESTED, True), (MachineState.STARTING, False), (MachineState.GONE, False)]
 )
-def test_a_pool_is_tried_alone_while_a_machine_is_requested_there(
+def test_a_pool_is_held_back_while_a_machine_is_requested_there(
     pool: Pool, state: MachineState, *, is_alone: bool
 ) -> None:
     requested = machine(state)
@@ -93,11 +103,11 @@ def test_a_pool_is_tried_alone_while_a_machine_is_requested_there(
     key = replace(first.offering, instance_type=POOL[0], purchase=PurchaseOption.SPOT, zone=POOL[2])
     request = replace(requested.request, overrides=(replace(first, offering=key),))
     pool.machines["m-1"] = replace(requested, request=request)
-    assert not pool.checks.is_tried_alone(*POOL)
+    assert not pool.checks.is_held_back(*POOL)
 
     pool.launch("i-1", is_alive=False)
 
-    assert pool.checks.is_tried_alone(*POOL) is is_alone
+    assert pool.checks.is_held_back(*POOL) is is_alone
 
 
 def test_a_machine_that_shows_nothing_within_an_hour_is_not_waited_for(pool: Pool) -> None:
@@ -105,14 +115,14 @@ def test_a_machine_that_shows_nothing_within_an_hour_is_not_waited_for(pool: Poo
     pool.launch("i-2")
     pool.clock.advance_to(pool.clock.now() + 60 * MINUTE)
 
-    assert not pool.checks.is_tried_alone(*POOL)
+    assert not pool.checks.is_held_back(*POOL)
 
 
 def test_a_machine_that_ec2_took_back_says_nothing_of_its_pool(pool: Pool) -> None:
     pool.launch("i-1", is_alive=False, warned=True)
     pool.launch("i-2")
 
-    assert not pool.checks.is_tried_alone(*POOL)
+    assert not pool.checks.is_held_back(*POOL)
 
 
 def test_a_machine_that_aws_retires_says_nothing_of_its_pool(pool: Pool) -> None:
@@ -120,7 +130,7 @@ def test_a_machine_that_aws_retires_says_nothing_of_its_pool(pool: Pool) -> None
     pool.checks.observe({"detail-type": "AWS Health Event", "resources": ["i-1"], "detail": {}})
     pool.launch("i-2")
 
-    assert not pool.checks.is_tried_alone(*POOL)
+    assert not pool.checks.is_held_back(*POOL)
 
 
 def test_a_machine_that_had_ended_before_ec2_took_another_one_of_its_group_says_what_it_did(pool: Pool) -> None:
@@ -128,7 +138,7 @@ def test_a_machine_that_had_ended_before_ec2_took_another_one_of_its_group_says_
     pool.launch("i-2", is_alive=False, group="m-1", warned=True)
     pool.launch("i-3")
 
-    assert pool.checks.is_tried_alone(*POOL)
+    assert pool.checks.is_held_back(*POOL)
 
 
 @pytest.mark.parametrize("warned", [True, False])
@@ -139,4 +149,4 @@ def test_machines_that_are_ended_for_one_of_their_group_which_ec2_took_back_say_
     pool.launch("i-2", is_alive=False, group="m-1")
     pool.launch("i-3")
 
-    assert pool.checks.is_tried_alone(*POOL) is not warned
+    assert pool.checks.is_held_back(*POOL) is not warned
