@@ -118,6 +118,19 @@ def test_what_is_refused_to_a_job_is_what_it_waits_for_while_others_try_it(call:
     assert waiting.refusals[call].since == asked_at, "it is not held back for longer"
 
 
+@pytest.mark.parametrize(
+    ("hours", "state"), [(0, JobState.FAILED), (1, JobState.WAITING), (6, JobState.WAITING), (7, JobState.FAILED)]
+)
+def test_a_job_is_held_back_a_few_hours_longer_for_a_machine_that_may_be_bought_then(hours: int, state: JobState):
+    asked_at = SOON - timedelta(hours=24)
+    job = replace(SITUATIONS["w0"], refusals={RefusedCall.USEFUL_MACHINE: Refusal(asked_at, asked_at)})
+    retry_at = SOON + timedelta(hours=hours)
+
+    tried = after(job, NothingKept(EVENTS["nothing-for-now"].selection, "spoilt", WaitReason.REFUSED, retry_at))
+
+    assert tried.state is state
+
+
 def test_explain_says_what_to_look_at_and_until_when_that_goes_on():
     job = SITUATIONS["wm"]
     for _ in range(3):

@@ -4,7 +4,7 @@ IAM is eventually consistent ("Changes that I make are not always immediately vi
 after a deployment is over within minutes. One that somebody has to do something about takes hours or days.
 
 call refused
-  ├─ by now for as long as a job is held back for it ──▶ FAILED
+  ├─ by now for as long as a job is held back for it, and no try is due within hours ──▶ FAILED
   ├─ the call is free ──▶ again after 5 minutes, later every 30
   └─ it needs a machine of our own
        ├─ the machine is up, refused for less than MACHINE_KEPT ──▶ kept, and again after 1, 2, 4… minutes
@@ -35,6 +35,8 @@ UNTRAINED_WAIT = timedelta(hours=24)
 """How long a job that never trained is held back: it loses nothing."""
 TRAINED_WAIT = timedelta(days=14)
 """How long a job that has trained is held back; `retry` resumes from its checkpoint after that."""
+LAST_TRY_WITHIN = timedelta(hours=6)
+"""How much longer a job is held back whose next try is known: the last useless machines are tried so far apart."""
 MACHINE_KEPT = timedelta(minutes=10)
 """How long a machine that is up is kept for a call that is refused.
 
@@ -107,12 +109,14 @@ def wait_until_granted(  # noqa: PLR0913 - all of them named at every call
     may_keep: bool = True,
     pause: timedelta | None = None,
     refused_at: datetime | None = None,
+    tried_at: datetime | None = None,
 ) -> Decision:
     """Let a job wait for what was refused just now, or at `refused_at`, or fail it after it was held back long enough.
 
     `machine_id` is the machine of our own that is up for it, empty if it needs none; the start of a task needs any
     machine. `may_keep`: the machine is not known to be gone. `pause` is how long a free call pauses, if the caller
-    knows better. The wait may take days, so it leaves the slot to others, unless it keeps its machine.
+    knows better, `tried_at` when a machine may be bought again: then is the last try. The wait may take days, so it
+    leaves the slot to others, unless it keeps its machine.
     """
     job = with_refusal(job, call, refused_at or now)
     has_trained = job.totals.first_started_at is not None
@@ -120,7 +124,11 @@ def wait_until_granted(  # noqa: PLR0913 - all of them named at every call
     is_up = bool(machine_id) and may_keep and call is not RefusedCall.START
     takes_machine = call is RefusedCall.START or (call is RefusedCall.USEFUL_MACHINE and pause is None)
     is_bought = bool(machine_id) or takes_machine
-    following = next_try(job.refusals[call], has_trained=has_trained, is_bought=is_bought, is_up=is_up)
+    refusal = job.refusals[call]
+    following = next_try(refusal, has_trained=has_trained, is_bought=is_bought, is_up=is_up)
+    latest = refusal.since + wait_limit(has_trained=has_trained) + LAST_TRY_WITHIN
+    if following is None and tried_at is not None and now < tried_at <= latest:
+        following = NextTry(tried_at)
     is_kept = following is not None and following.keeps_machine
     given_up = (useless_for_all(job, machine_id, reason, now),) if machine_id and not is_kept else ()
     if following is None:

@@ -74,7 +74,8 @@ def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimi
         pause = min(max((event.retry_at or now) + turn - now, _CAPACITY_POLL_INTERVAL), _UNREADY_POLL_INTERVAL + turn)
         # What is refused to the job itself is what all with its revision wait for.
         own = (each for each in (RefusedCall.START, RefusedCall.LAUNCH) if each in job.refusals)
-        decision = wait_until_granted(job, next(own, RefusedCall.USEFUL_MACHINE), event.message, now, pause=pause)
+        call = next(own, RefusedCall.USEFUL_MACHINE)
+        decision = wait_until_granted(job, call, event.message, now, pause=pause, tried_at=event.retry_at)
         return replace(decision, selection=event.selection, selected_at=now)
     decision = try_again_at(job, event.waits_for, event.message, now, retry_at)
     return replace(decision, selection=event.selection, selected_at=now)
