@@ -167,10 +167,12 @@ class SimulatedAccount(CheckedWrites):
 
     def _make_checks(self) -> None:
         limits = self.scenario.limits
-        self.facts = AccountFacts(self.clock, self._instance_of, outage_time=self.outages.time_within)
-        self.facts.message_began_at = self.runtime.message_began_at
+        self.facts = AccountFacts(
+            self.clock, self._instance_of, self.outages.time_within, self.runtime.message_began_at
+        )
         self.invariants = Invariants(self.clock, self.objects, limits.max_running_jobs, self.facts)
-        check, jobs = self.invariants.check, self.invariants.jobs
+        check = self.invariants.check
+        jobs = self.invariants.jobs
         known = (self.objects, self.facts, self.calls.failed_at)
         machines = self.machines = MachineInvariants(self.clock, check, limits.machines, jobs, *known)
         checked = (self.clock, check, self.facts, machines.hosts)

@@ -88,7 +88,8 @@ class BudgetChecks:
         if self._outage_time(now - _LOOKED_BACK, now) > timedelta(0):
             # Nobody renews what cannot be read.
             return
-        least_spent, unneeded = self._costs.least_spent(), self._left_by_their_jobs()
+        least_spent = self._costs.least_spent()
+        unneeded = self._left_by_their_jobs()
         for budget in self._store().load_budgets():
             if budget.scope in self._limits:
                 spent = self._spent_of(budget.scope, least_spent)
@@ -135,7 +136,8 @@ class BudgetChecks:
             return
         self._check_reserved()
         (claim,) = machine.claims
-        least_spent, unneeded = self._costs.least_spent(), self._left_by_their_jobs()
+        least_spent = self._costs.least_spent()
+        unneeded = self._left_by_their_jobs()
         for scope, limit in self._limits.items():
             if claim.job_id in self._jobs and _is_of(scope, self._jobs[claim.job_id]):
                 spent = self._spent_of(scope, least_spent)

@@ -48,12 +48,12 @@ class AccountFacts:
     _clock: Clock
     _instance_of: Callable[[str], str]
     """Returns the EC2 instance of a container instance."""
-    hidden_span: Callable[[str], tuple[datetime, datetime] | None] = lambda _arn: None
-    """Returns from when until when ECS hides a task for longer than it documents."""
     outage_time: Callable[[datetime, datetime], timedelta] = lambda _since, _until: timedelta(0)
     """Returns how much longer than otherwise what began and ended at these times may take: services were away."""
     message_began_at: Callable[[], datetime | None] = lambda: None
     """Returns when the running function began its message, None outside of functions."""
+    hidden_span: Callable[[str], tuple[datetime, datetime] | None] = lambda _arn: None
+    """Returns from when until when ECS hides a task for longer than it documents."""
     forgotten: Collection[str] = frozenset()
     """Tasks that ECS does not describe once they have stopped."""
     known_at: dict[str, datetime] = field(default_factory=dict)

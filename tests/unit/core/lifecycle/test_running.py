@@ -269,17 +269,6 @@ def test_a_missing_task_is_lost_only_when_it_is_missing_at_every_look_throughout
     assert late.totals.interruptions == 1
 
 
-@pytest.mark.parametrize(("ended_at", "seconds"), [(NOW + timedelta(seconds=20), 20), (NOW - timedelta(seconds=1), 0)])
-def test_a_missing_task_ran_until_its_instance_ended(ended_at, seconds):
-    ended = after(SITUATIONS["ru"], HostEnded(INSTANCE_ID, "terminated", ended_at))
-    first = after(ended, TaskMissing(task_id()))
-    early = after(first, TaskMissing(task_id()), now=SOON + timedelta(minutes=4))
-    lost = after(early, TaskMissing(task_id()), now=SOON + MISSING_GRACE)
-
-    assert lost.current_attempt.stop.at == NOW + timedelta(seconds=seconds)
-    assert lost.totals.run_seconds == seconds
-
-
 def test_a_missing_task_that_nobody_looked_at_for_a_while_may_have_been_there_meanwhile():
     first = after(SITUATIONS["ru"], TaskMissing(task_id()))
     later = SOON + LONGEST_UNWATCHED + timedelta(seconds=1)

@@ -227,6 +227,17 @@ def test_a_task_that_was_lost_before_it_was_seen_on_a_machine_says_nothing_of_th
     assert sum(isinstance(effect, CountRun) for effect in job.pending) == counted
 
 
+@pytest.mark.parametrize(("ended_after", "ran"), [(None, 60), (20, 20), (-1, 0), (90, 60)])
+def test_a_task_that_was_lost_ran_until_its_instance_ended(ended_after, ran):
+    started_at = SITUATIONS["ru"].current_attempt.started_at
+    ended_at = None if ended_after is None else started_at + timedelta(seconds=ended_after)
+
+    job = task_lost(with_attempt("ru", host_ended_at=ended_at), started_at + timedelta(minutes=1), "gone", SOON).job
+
+    assert job.attempt.stop.at == started_at + timedelta(seconds=ran)
+    assert job.totals.run_seconds == ran
+
+
 def test_what_runs_on_demand_says_nothing_of_spot():
     placement = make_placement(
         state=PlacementState.PLACED, task_id=task_id(), offering=make_offering_key(purchase=PurchaseOption.ON_DEMAND)

@@ -104,10 +104,10 @@ def test_a_pod_of_which_the_cluster_does_not_tell_whether_it_started_is_withdraw
     job = on_ack()
     job = replace(job, attempt=replace(job.current_attempt, node="node-1"))
     deadline = (job.current_attempt.placement.placed_at or NOW) + START_TIMEOUT
-    told = after(job, TimePassed(is_described=True), now=deadline)
+    described = after(job, TimePassed(is_described=True), now=deadline)
     untold = after(job, TimePassed(), now=deadline)
 
-    assert (told.state, untold.state) == (JobState.STOPPING, JobState.LAUNCHING)
+    assert (described.state, untold.state) == (JobState.STOPPING, JobState.LAUNCHING)
     assert after(untold, TimePassed(), now=deadline + UNTOLD_FOR).state is JobState.STOPPING
 
 
