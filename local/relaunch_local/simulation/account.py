@@ -167,9 +167,7 @@ class SimulatedAccount(CheckedWrites):
 
     def _make_checks(self) -> None:
         limits = self.scenario.limits
-        self.facts = AccountFacts(
-            self.clock, self._instance_of, self.outages.time_within, self.runtime.message_began_at
-        )
+        self.facts = AccountFacts(self.clock, self._instance_of, self.outages.time_within, self.runtime.began_at)
         self.invariants = Invariants(self.clock, self.objects, limits.max_running_jobs, self.facts)
         check = self.invariants.check
         jobs = self.invariants.jobs
@@ -177,7 +175,7 @@ class SimulatedAccount(CheckedWrites):
         machines = self.machines = MachineInvariants(self.clock, check, limits.machines, jobs, *known)
         checked = (self.clock, check, self.facts, machines.hosts)
         self.agents = AgentChecks(*checked)
-        self.free_hour = FreeHour(*checked, self.runtime.message_began_at)
+        self.free_hour = FreeHour(*checked, self.runtime.began_at)
         self.absent_agents = AbsentAgentChecks(*checked, self.objects, self._hosts)
         machines.on_termination = self.free_hour.termination_asked
         launched = (machines.hosts, machines.bills, machines.terminations, machines.misled, machines.machines)

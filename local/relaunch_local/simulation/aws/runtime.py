@@ -148,7 +148,7 @@ class Runtime:
         """Return the functions that led to the running one, none outside of functions."""
         return self.current.lineage if self.current is not None else {}
 
-    def message_began_at(self) -> datetime | None:
+    def began_at(self) -> datetime | None:
         """Return when the running function began its message, None outside of functions."""
         return self.current.began_at if self.current is not None else None
 
