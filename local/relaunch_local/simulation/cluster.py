@@ -3,39 +3,27 @@
 What a pod does reaches the invariants as an event of a task of ECS, so that those of tasks hold for pods too.
 """
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
-from urllib.parse import parse_qsl
 
-import httpx
-from botocore.exceptions import BotoCoreError, ClientError
-
-from relaunch.adapters.alibaba.cluster_access import KUBECONFIG_MINUTES
-from relaunch.adapters.aws.client_config import SINGLE_SEND_CONFIG
 from relaunch.adapters.kubernetes.api.client import KubernetesClient
-from relaunch.adapters.kubernetes.api.connection import EXPIRY_MARGIN
 from relaunch.adapters.kubernetes.labels import OWNER, TASK
 from relaunch.adapters.kubernetes.target import KubernetesTarget, kubernetes_target
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.effects import Effect, StopTask
 from relaunch.core.kubernetes.ack import SHARING
 from relaunch.core.kubernetes.node_labels import NodeLabel
+from relaunch.core.launches.launch import TaskObservation
 from relaunch.ports import Targets, TaskTarget
 from relaunch_local.ecs import Clock, Event, ProcessSpec
 from relaunch_local.ecs.engine.region import iso
 from relaunch_local.ecs.processes.port import LogTarget, ProcessHandle
 from relaunch_local.kubernetes.cluster import KubernetesCluster
-from relaunch_local.kubernetes.errors import ApiError
-from relaunch_local.kubernetes.requests import Request, answer
-from relaunch_local.kubernetes.role import Role, read_cluster_role, read_role
 from relaunch_local.kubernetes.state import Document
-from relaunch_local.repository import REPOSITORY
 from relaunch_local.simulation.aws.calls import Calls
-from relaunch_local.simulation.aws.clients import AWS_ERRORS
 from relaunch_local.simulation.aws.delayed_ecs import TASK_STATE_CHANGE
 from relaunch_local.simulation.aws.rank_environment import is_of_gang as is_rank
 from relaunch_local.simulation.aws.s3 import ObjectStore
@@ -43,14 +31,12 @@ from relaunch_local.simulation.aws.template import STACK
 from relaunch_local.simulation.aws.trainings import Trainings
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.checks.invariants import Invariants
+from relaunch_local.simulation.cluster_api import NAMESPACE, ClusterConnection, ClusterTransport
 from relaunch_local.simulation.cluster_gangs import ClusterGangs, GangTask, is_of_gang
-from relaunch_local.simulation.cluster_sign_in import ADDRESS, SignIn
+from relaunch_local.simulation.cluster_sign_in import SignIn
 from relaunch_local.simulation.scenario import ClusterScenario, Scenario
 
-NAMESPACE = "training"
-_MANIFESTS = REPOSITORY / "infrastructure" / "kubernetes"
 _GPU_GIB = 15
-_STATUSES = {"ThrottlingException": 429, "AccessDeniedException": 403}
 
 
 class WatchedCluster(KubernetesCluster):
@@ -163,88 +149,26 @@ class _PodProcesses:
         del target, timestamp, text
 
 
-class _Transport(httpx.BaseTransport):
-    """Sends each request as a call that may fail; the user has the Role of functions."""
-
-    def __init__(self, cluster: KubernetesCluster, calls: Calls, page_size: int | None, *, reads_nodes: bool) -> None:
-        self._cluster = cluster
-        self._calls = calls
-        self._page_size = page_size
-        role = read_role(_MANIFESTS / "role.yaml", NAMESPACE)
-        added = read_cluster_role(_MANIFESTS / "nodes.yaml").grants if reads_nodes else frozenset()
-        self._role = Role(role.user, role.grants | added)
-        self.on_refused: Callable[[str], None] = lambda _what: None
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        query = dict(parse_qsl(request.url.query.decode(), keep_blank_values=True))
-        if self._page_size is not None and "limit" in query:
-            query["limit"] = str(min(int(query["limit"]), self._page_size))
-        content_type = request.headers.get("Content-Type", "")
-        asked = Request(request.method, request.url.path, query, request.read(), content_type)
-        action = f"{asked.access.verb}_{asked.access.resource}"
-        try:
-            status, content, headers = self._calls.perform(
-                "kubernetes", action, lambda: self._answer(asked), AWS_ERRORS, SINGLE_SEND_CONFIG
-            )
-        except ClientError as error:
-            code = _STATUSES.get(error.response["Error"]["Code"], 500)
-            return httpx.Response(code, json={"kind": "Status", "message": str(error), "code": code})
-        except BotoCoreError as error:
-            raise httpx.ReadTimeout(str(error), request=request) from error
-        text = content if isinstance(content, str) else json.dumps(content)
-        return httpx.Response(status, text=text, headers=dict(headers))
-
-    def _answer(self, asked: Request) -> tuple[int, Any, Any]:
-        if refusal := self._role.refusal(asked.access, asked.name):
-            # To list nodes, or to read one, is a ClusterRole of its own, which need not be bound.
-            if asked.access.resource != "nodes":
-                self.on_refused(refusal)
-            return 403, ApiError(403, "Forbidden", refusal).to_status(), {}
-        try:
-            return answer(self._cluster, asked)
-        except ApiError as error:
-            return error.code, error.to_status(), {}
-
-
-class _Connection:
-    """Implements what the client needs of a connection: one of all functions, each of which signs in for itself."""
-
-    namespace = NAMESPACE
-    server = ADDRESS
-    identity = f"000000000000/{NAMESPACE}"
-
-    def __init__(self, transport: httpx.BaseTransport, sign_in: Callable[[], None], clock: Clock) -> None:
-        self._http = httpx.Client(transport=transport, base_url=ADDRESS)
-        self._sign_in = sign_in
-        self._clock = clock
-        self._signed_in_until: datetime | None = None
-
-    @property
-    def http(self) -> httpx.Client:
-        """The client, once there are credentials: those of Alibaba Cloud and of EKS are for 15 minutes."""
-        if self._signed_in_until is None or self._clock.now() >= self._signed_in_until:
-            self._sign_in()
-            self._signed_in_until = self._clock.now() + timedelta(minutes=KUBECONFIG_MINUTES) - EXPIRY_MARGIN
-        return self._http
-
-    def renew(self) -> None:
-        """Drop the credentials."""
-        self._signed_in_until = None
-
-    def close(self) -> None:
-        """Close the client."""
-        self._http.close()
-
-
 class _NotingTarget:
-    """The target; it tells each stop that took effect."""
+    """The target; it tells each stop that took effect, and which tasks functions look at."""
 
-    def __init__(self, target: KubernetesTarget, on_effect: Callable[[type[Effect], str], None]) -> None:
+    def __init__(
+        self,
+        target: KubernetesTarget,
+        on_effect: Callable[[type[Effect], str], None],
+        on_described: Callable[[Sequence[str]], None],
+    ) -> None:
         self._target = target
         self._on_effect = on_effect
+        self._on_described = on_described
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._target, name)
+
+    def describe(self, task_ids: Sequence[str]) -> Mapping[str, TaskObservation | None]:
+        found = self._target.describe(task_ids)
+        self._on_described(task_ids)
+        return found
 
     def stop(self, task_id: str, reason: str) -> None:
         self._target.stop(task_id, reason)
@@ -323,13 +247,13 @@ class ClusterWorld:
             self.asked_at.setdefault(task_id, self._clock.now())
             on_effect(kind, task_id)
 
-        transport = _Transport(self.cluster, calls, page_size, reads_nodes=self._scenario.reads_nodes)
+        transport = ClusterTransport(self.cluster, calls, page_size, reads_nodes=self._scenario.reads_nodes)
         transport.on_refused = on_refused
         name = self._scenario.definition.target
-        connection: Any = _Connection(transport, lambda: clients.sign_in(name), self._clock)
+        connection: Any = ClusterConnection(transport, lambda: clients.sign_in(name), self._clock)
         client = KubernetesClient(connection)
         made = kubernetes_target(client, name, STACK, self._scenario.labels, self._clock.now)
-        target: Any = _NotingTarget(made, stopped)
+        target: Any = _NotingTarget(made, stopped, self.gangs.described)
         found: TaskTarget = target
         return found
 

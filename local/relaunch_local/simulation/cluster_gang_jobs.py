@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from relaunch.core.definitions.targets import Target
 from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.checks.cluster_gangs import ClusterGangChecks
-from relaunch_local.simulation.cluster import NAMESPACE
+from relaunch_local.simulation.cluster_api import NAMESPACE
 from relaunch_local.simulation.cluster_gangs import HAS_CONDITIONS, GangTask, is_untold
 from relaunch_local.simulation.cluster_queue import ClusterQueue
 from relaunch_local.simulation.faults.cluster_gangs import ClusterGangFaults
@@ -68,13 +68,16 @@ class ClusterGangJobs:
         return not (is_forgotten or is_late or is_silent or self._is_tied(task))
 
     def _is_unseen(self, task: GangTask) -> bool:
-        """Return whether nobody looked at the pods while all of them ran: once they are deleted no kubelet tells it."""
-        started_at = task.started_at
+        """Return whether nobody saw all of the pods run: once they are deleted no kubelet tells it.
+
+        A function that was killed, or of which a call failed, may have told nobody what it saw.
+        """
         failed_at = task.failed_at
-        if started_at is None or failed_at is None:
+        if task.started_at is None or failed_at is None:
             return False
-        looks = self._account.lambdas.passes["reconcile"]
-        return not any(started_at <= began_at and ended_at <= failed_at for began_at, ended_at in looks)
+        passes = self._account.lambdas.passes["reconcile"]
+        seen = (at for at in task.seen_running if at <= failed_at)
+        return not any(began_at <= at <= ended_at for at in seen for began_at, ended_at in passes)
 
     def _is_tied(self, task: GangTask) -> bool:
         """Return whether a peer failed in the second in which a pod was taken away: an old server tells no more."""

@@ -94,6 +94,8 @@ class GangTask:
     """When, and how, a pod was taken away, its Job deleted, or its place given to another."""
     started_at: datetime | None = None
     """When the program of one of its pods was started last."""
+    seen_running: list[datetime] = field(default_factory=list)
+    """When a function looked at it while all of its pods ran."""
     is_unclear: bool = False
     """Whether a node of it was announced to end, or out of reach: what it did then may be for that."""
     held_since: datetime | None = None
@@ -222,6 +224,13 @@ class ClusterGangs:
             self._task(pod).is_unclear = True
         else:
             self._task(pod).taken.append((self._clock.now(), how))
+
+    def described(self, names: Iterable[str]) -> None:
+        """Note that a function has looked at these tasks."""
+        for task in (self.tasks[each] for each in names if each in self.tasks):
+            phases = [each["status"]["phase"] for each in self.pods_of(task)]
+            if phases.count("Running") == task.nodes:
+                task.seen_running.append(self._clock.now())
 
     def unclear(self, pods: Iterable[Document]) -> None:
         """Note that the nodes of these pods are announced to end, or out of reach."""

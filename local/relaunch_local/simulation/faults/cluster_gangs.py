@@ -8,7 +8,8 @@ from datetime import datetime
 
 from relaunch_local.kubernetes.state import Document
 from relaunch_local.simulation.account import SimulatedAccount
-from relaunch_local.simulation.cluster import NAMESPACE, ClusterWorld
+from relaunch_local.simulation.cluster import ClusterWorld
+from relaunch_local.simulation.cluster_api import NAMESPACE
 from relaunch_local.simulation.cluster_gangs import is_of_gang
 
 _BETWEEN_SECONDS = (200.0, 900.0)

@@ -11,7 +11,8 @@ from relaunch.core.kubernetes.acs import BEST_EFFORT, COMPUTE_QOS
 from relaunch_local.kubernetes.cluster import RELEASE_NOTICE_SECONDS
 from relaunch_local.kubernetes.state import Document, has_condition
 from relaunch_local.simulation.account import SimulatedAccount
-from relaunch_local.simulation.cluster import NAMESPACE, ClusterWorld
+from relaunch_local.simulation.cluster import ClusterWorld
+from relaunch_local.simulation.cluster_api import NAMESPACE
 
 _EVERY = 4
 _FIRST = 3

@@ -1,7 +1,7 @@
 """What goes wrong in the cluster of a run: nodes are lost and removed, pods evicted or deleted, Jobs deleted."""
 
 from relaunch_local.simulation.account import SimulatedAccount
-from relaunch_local.simulation.cluster import NAMESPACE
+from relaunch_local.simulation.cluster_api import NAMESPACE
 
 _BETWEEN_SECONDS = (200.0, 1_500.0)
 _REMOVED_AFTER = (60.0, 900.0)

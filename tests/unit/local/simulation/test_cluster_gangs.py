@@ -30,7 +30,8 @@ from relaunch_local.simulation.checks.cluster_gangs import (
     TAKEN,
     ClusterGangChecks,
 )
-from relaunch_local.simulation.cluster import NAMESPACE, ClusterWorld
+from relaunch_local.simulation.cluster import ClusterWorld
+from relaunch_local.simulation.cluster_api import NAMESPACE
 from relaunch_local.simulation.cluster_gangs import GENERATIONS, GangTask, is_untold
 from relaunch_local.simulation.cluster_queue import ClusterQueue
 from relaunch_local.simulation.cluster_sign_in import SignIn
