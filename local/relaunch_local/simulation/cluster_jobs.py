@@ -94,8 +94,10 @@ class ClusterJobs:
                 lacks_step = job.attempt is None and job.job_id in self._workload.without_checkpoint
                 definition = job.definition
                 # What was taken away, and is not known to be, seems to be a failure of the program.
-                failed += self._untold(job)
-                is_limit = failed > definition.max_failures or self._early(job) > definition.retry.max_early_failures
+                untold = self._untold(job)
+                failed += untold
+                early = self._early(job) + untold
+                is_limit = failed > definition.max_failures or early > definition.retry.max_early_failures
                 is_known = lacks_step or is_limit or self._is_too_old(definition)
                 return "" if is_known else f"its program failed {failed} times: {job.reason}"
             case _:
