@@ -70,7 +70,7 @@ class ClusterGangJobs:
     def _is_unseen(self, task: GangTask) -> bool:
         """Return whether nobody saw all of the pods run: once they are deleted no kubelet tells it.
 
-        A function that was killed, or of which a call failed, may have told nobody what it saw.
+        A function that was killed, or of which a call failed, may have saved nothing of what it saw.
         """
         failed_at = task.failed_at
         if task.started_at is None or failed_at is None:

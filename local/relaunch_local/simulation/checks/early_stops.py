@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.machines.limits import MachineLimits, TaskStop
 from relaunch_local.ecs import Clock, Event
 from relaunch_local.ecs.engine.model import Instance
@@ -74,5 +75,10 @@ class EarlyStops:
         since = self._clock.now() - _LONGEST_FUNCTION
         others = (each for each in self._hosts.values() if each.instance_id != host.instance_id)
         known = (each for each in others if each.registered_at is not None and (each.ended_at or since) >= since)
-        # A GPU that is shared may have room for another share.
-        return any(each.free_gpu_ids or each.gpu_shares or not each.tasks for each in known)
+        return any(not each.tasks or _may_have_room(each) for each in known)
+
+
+def _may_have_room(host: Instance) -> bool:
+    """Return whether a GPU, a share of one or a Neuron device may be free."""
+    neuron_devices = load_catalogue()[host.instance_type].neuron_devices
+    return bool(host.free_gpu_ids or host.gpu_shares) or len(host.tasks) < neuron_devices
