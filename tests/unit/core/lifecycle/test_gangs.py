@@ -12,7 +12,7 @@ from relaunch.core.jobs.job import claimed_machines
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import LaunchRefused, PlacementFailed, Shortage, TaskPhase, TaskPlaced
 from relaunch.core.launches.launch_plan import plan_launch
-from relaunch.core.lifecycle.decision import linked_instances
+from relaunch.core.lifecycle.decision import CLOSE_LOOK, linked_instances
 from relaunch.core.lifecycle.events import HostEnded, HostWarned, TaskMissing, TaskSeen, TimePassed
 from relaunch.core.lifecycle.gangs import PEERS_MAY_TAKE, has_gang, is_gang, observe_gang
 from relaunch.core.lifecycle.running import MISSING_GRACE
@@ -68,6 +68,14 @@ def test_nothing_is_said_of_a_gang_of_which_the_target_does_not_know_a_rank():
     assert observe_gang(job, {}, SOON) is None
     # One that is known to live is waited for, whatever became of the others.
     assert together(job, rank(0), ended(1, 1), None).live_ranks == (0,)
+
+
+def test_a_gang_that_starts_is_looked_at_every_minute_for_what_is_said_of_a_rank_may_be_old():
+    starting = tell(gang("pl"), rank(0), rank(1, "PENDING"), rank(2))
+    looked_at = after(starting, TimePassed(), now=SOON + CLOSE_LOOK)
+
+    assert (starting.state, starting.wake_at) == (JobState.LAUNCHING, SOON + CLOSE_LOOK)
+    assert looked_at.wake_at == SOON + 2 * CLOSE_LOOK
 
 
 @pytest.mark.parametrize("situation", ["pl", "ro"])

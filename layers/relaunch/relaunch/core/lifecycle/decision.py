@@ -142,10 +142,14 @@ def _end_wait(job: Job, now: datetime) -> Job:
 
 
 def watch_closely(job: Job, wake_at: datetime, now: datetime) -> datetime:
-    """Return when to look at a task: at `wake_at`, or soon if its host has ended or the target does not know it."""
+    """Return when to look at a task: at `wake_at`, or soon if its host has ended or the target does not know it.
+
+    So it is at several that start: what the target says of one when the last event of another comes may be old.
+    """
     attempt = job.current_attempt
+    is_forming = job.state is JobState.LAUNCHING and len(attempt.placement.ranks) > 1
     has_lost_ranks = 0 < len(attempt.live_ranks) < len(attempt.placement.ranks)
-    is_doubtful = attempt.host_ended_at is not None or attempt.missing is not None or has_lost_ranks
+    is_doubtful = attempt.host_ended_at is not None or attempt.missing is not None or has_lost_ranks or is_forming
     return min(wake_at, now + CLOSE_LOOK) if is_doubtful else wake_at
 
 

@@ -105,7 +105,7 @@ def _live(job: Job, seen: TaskObservation, now: datetime, limits: StackLimits) -
     if ReportedCause.STARTS_NOWHERE in seen.report.causes:
         intent = StopIntent(IntentKind.STARTS_NOWHERE, now, seen.waiting_for)
         return stop_with_intent(job, intent, now, event="start refused")
-    wake_at = start_deadline(job.current_attempt, limits)
+    wake_at = watch_closely(job, start_deadline(job.current_attempt, limits), now)
     detail = _where(job) or seen.waiting_for
     return move(job, JobState.LAUNCHING, now, event=f"task {seen.status}", detail=detail, wake_at=wake_at)
 
