@@ -113,7 +113,7 @@ class DeservedEnds:
             return "" if self._useless_machines.may_end(job) else "what it needs was there"
         if "gained no step" in job.reason:
             return ""  # check_progress says whether that is so
-        if job.reason.startswith(("not running within ", "not running for ")):
+        if job.reason.startswith("not running within ") or "not running for " in job.reason:
             return self._not_idle(job)
         if "its stop was not confirmed within" in job.reason:
             unconfirmed = {self._facts.host_of(arn) for arn in self._facts.unconfirmed_stops(GIVEN_UP_AFTER)}

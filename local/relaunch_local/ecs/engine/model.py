@@ -73,6 +73,8 @@ class Container:
     essential: bool
     last_status: str = "PENDING"
     started_at: datetime | None = None
+    ended_at: datetime | None = None
+    """When its process ended, which ECS hears of once the agent is connected."""
     exit_code: int | None = None
     reason: str | None = None
     runtime_id: str | None = None

@@ -165,10 +165,12 @@ class TaskLifecycle:
         container.runtime_id = self.region.ids.hexadecimal(64)
 
         def on_exit(code: int, reason: str | None) -> None:
+            def ended() -> None:
+                container.ended_at = self.region.clock.now()
+                self._by_agent(task, lambda: self._exited(task, container, code, reason))
+
             # Called from any thread: the change is made on the clock's.
-            self.region.clock.call_later(
-                0.0, lambda: self._by_agent(task, lambda: self._exited(task, container, code, reason))
-            )
+            self.region.clock.call_later(0.0, ended)
 
         processes = self.processes
         if _lacks_core_0(container):
@@ -180,6 +182,7 @@ class TaskLifecycle:
             return False
         container.last_status = "RUNNING"
         container.started_at = self.region.clock.now()
+        container.ended_at = None
         return True
 
     def _fail_start(self, task: Task, container: Container, reason: str) -> None:
@@ -259,7 +262,8 @@ class TaskLifecycle:
             return
         now = self.region.clock.now()
         task.stopping_at = task.stopping_at or now
-        task.execution_stopped_at = now
+        # The agent notes it by its own clock, connected or not (aws/amazon-ecs-agent, Task.RecordExecutionStoppedAt).
+        task.execution_stopped_at = max((each.ended_at for each in task.containers if each.ended_at), default=now)
         task.last_status = LastStatus.DEPROVISIONING
         for container in task.containers:
             container.last_status = "STOPPED"

@@ -51,7 +51,7 @@ class UselessMachineFaults:
     def may_end(self, job: Job) -> bool:
         """Return whether a job may fail because no machine was of use for a day, or for two weeks once it trained."""
         # What a job waits for as capacity is waited for a day, whether it has trained or not.
-        is_refused = not job.reason.startswith("not running for ")
+        is_refused = "not running for " not in job.reason
         has_trained = job.totals.first_started_at is not None
         held_back = timedelta(days=14) if has_trained and is_refused else timedelta(days=1)
         is_about_it = self._family in ("", job.definition.task_definition)

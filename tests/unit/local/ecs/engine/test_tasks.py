@@ -265,9 +265,12 @@ def test_a_disconnected_agent_reports_later_and_stops_later(region: SimulatedReg
     region.clock.advance(1_000)
     assert region.task(arn)["lastStatus"] == "RUNNING"
     assert region.task(arn)["connectivity"] == "DISCONNECTED"
+    reported_at = region.clock.now()
     region.simulator.set_agent(instance_id, connected=True)
 
-    assert region.wait_for(arn, "STOPPED")["containers"][0]["exitCode"] == 0
+    stopped = region.wait_for(arn, "STOPPED")
+    assert stopped["containers"][0]["exitCode"] == 0
+    assert stopped["executionStoppedAt"] < reported_at <= stopped["stoppingAt"]
 
 
 def test_a_stop_reaches_a_disconnected_agent_when_it_comes_back(region: SimulatedRegion) -> None:
