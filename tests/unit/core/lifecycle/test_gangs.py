@@ -98,6 +98,15 @@ def test_the_first_that_failed_decides():
     assert found.report.text == "rank 1: Essential container in task exited"
 
 
+def test_one_that_had_ended_before_the_others_decides_though_it_was_asked_to_stop_before_its_agent_said_so():
+    first = ended(0, 137, SOON - timedelta(seconds=4), **BY_RELAUNCH)
+    found = together(gang(), first, ended(1, 1), ended(2, 1))
+
+    assert found.containers["main"].exit_code == 137
+    assert found.report.text == "rank 0: it had ended before it was stopped"
+    assert together(gang(), ended(0, 137, **BY_RELAUNCH), ended(1, 1), ended(2, 1)).containers["main"].exit_code == 1
+
+
 def test_those_that_are_done_wait_for_the_others_as_long_as_torchrun_does():
     job = gang()
     early = together(job, ended(0, 0), rank(1), ended(2, 0))

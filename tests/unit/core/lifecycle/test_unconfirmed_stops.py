@@ -93,6 +93,9 @@ def test_a_machine_is_not_abandoned_for_a_task_that_the_target_does_not_know():
 
     assert kinds_of(unanswered) == [StopTask]
     assert gone.job.state is JobState.CANCELLED
+    # It answers no look any more: its last answer about the task is old.
+    silent = decide(missing, TimePassed(), NOW + 21 * MINUTE, StackLimits())
+    assert kinds_of(silent) == [StopTask, AbandonMachine]
 
 
 def test_a_task_is_lost_ten_minutes_after_the_end_of_its_host():

@@ -61,6 +61,7 @@ def observe_gang(job: Job, seen: Mapping[str, TaskObservation | None], now: date
     ending = {rank: each for rank, each in known.items() if each.phase.is_ending}
     if not known or (len(known) < len(task_ids) and not (live and ending)):
         return None
+    known = _as_they_ended(job, known)
     return replace(see_as_one(known, len(task_ids), job.definition.container, now), task_id=task_ids[0])
 
 
@@ -74,6 +75,7 @@ def decided_by_part(job: Job, seen: Mapping[str, TaskObservation | None], now: d
     known = {rank: found for rank, task_id in enumerate(task_ids) if (found := seen.get(task_id)) is not None}
     if not known or any(each.phase is not TaskPhase.STOPPED for each in known.values()):
         return None
+    known = _as_they_ended(job, known)
     container = job.definition.container
     first = known[_deciding(container, known, now)]
     if is_finished(container, first) or _is_consequence(first):
@@ -222,6 +224,28 @@ def _is_consequence(seen: TaskObservation) -> bool:
     causes = seen.report.causes
     is_stopped = ReportedCause.STOP_CALLED in causes and BY_RELAUNCH in seen.report.text
     return (is_stopped and ReportedCause.INTERRUPTED not in causes) or ReportedCause.PEER_ENDED in causes
+
+
+def _as_they_ended(job: Job, known: dict[int, TaskObservation]) -> dict[int, TaskObservation]:
+    """Return the ranks, of which those that had ended before the one for which Relaunch stopped them say so.
+
+    ECS gives the reason of a stop that it is asked for until the agent, which was away, reports the end before that.
+    """
+    intent = job.current_attempt.intent
+    if intent is not None and intent.kind is not IntentKind.RANK_ENDED:
+        return known
+    own = (each.containers_ended_at for each in known.values() if each.phase.is_ending and not _is_consequence(each))
+    first = min((at for at in own if at is not None), default=None)
+
+    def as_it_ended(seen: TaskObservation) -> TaskObservation:
+        at = seen.containers_ended_at
+        is_stopped = _is_consequence(seen) and ReportedCause.STOP_CALLED in seen.report.causes
+        if first is None or at is None or at >= first or not is_stopped:
+            return seen
+        causes = seen.report.causes - {ReportedCause.STOP_CALLED} | {ReportedCause.ENDED}
+        return replace(seen, report=StopReport("it had ended before it was stopped", causes))
+
+    return {rank: as_it_ended(each) for rank, each in known.items()}
 
 
 def _waited_in_vain(decides: TaskObservation, known: Iterable[TaskObservation], now: datetime) -> bool:

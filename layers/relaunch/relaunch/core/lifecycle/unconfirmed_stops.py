@@ -233,8 +233,9 @@ def _abandoned(job: Job, now: datetime) -> tuple[Effect, ...]:
     attempt = job.current_attempt
     ranks = attempt.placement.ranks
     machines = [ranks[each].machine_id for each in attempt.live_ranks or range(len(ranks))]
-    # What the target does not show has no host that fails to confirm: it is lost before long, and its machine released.
-    is_missing = attempt.missing is not None
+    # What the target does not show has no host that fails to confirm: it is lost before long, and its machine released,
+    # unless it has answered no look since.
+    is_missing = attempt.missing is not None and now - attempt.missing[1] <= 2 * _LONGEST_INTERVAL
     if not all(machines) or is_missing or not is_unconfirmed(job, now):
         return ()
     return tuple(AbandonMachine(each, f"it does not confirm the stop of {attempt.task_id}") for each in machines)
