@@ -49,7 +49,7 @@ class Placement:
     is_lost: bool = False
     """Nobody knows whether its task started."""
     placed_at: datetime | None = None
-    """When its task became known, which throttling may delay long after `requested_at`, or was there by the target."""
+    """When the target had its task, or when that became known: throttling may delay it long after `requested_at`."""
     revision_arn: str | None = None
     """The derived revision that it runs; None for the revision of the job."""
     neuron_devices: tuple[int, ...] = ()

@@ -139,7 +139,7 @@ class Shortage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TaskPlaced:
-    """The target has the task, since then if that is known, and those of the ranks from 1 on of a job of several."""
+    """The target has the task, and the `followers` of a job of several nodes; it tells since when, or does not."""
 
     task_id: str
     followers: tuple[str, ...] = ()

@@ -144,7 +144,7 @@ def _end_wait(job: Job, now: datetime) -> Job:
 def watch_closely(job: Job, wake_at: datetime, now: datetime) -> datetime:
     """Return when to look at a task: at `wake_at`, or soon if its host has ended or the target does not know it.
 
-    So it is at several that start: its answer about one may be old when the last event of another comes.
+    Several tasks that start are looked at soon, too: an answer about one may be old when the last event comes.
     """
     attempt = job.current_attempt
     is_forming = job.state is JobState.LAUNCHING and len(attempt.placement.ranks) > 1

@@ -296,8 +296,8 @@ class TaskMissing:
     """The target does not know the task: it stopped more than an hour ago, or is not visible yet.
 
     `cluster` is what was asked (TaskTarget.identify). `others` are those tasks of several that it knows, as one, if
-    they tell how all of them ended, `ranks` those that it does not. `is_part_live`: of one that it knows it does not
-    say that it has stopped.
+    they tell how all of them ended, `ranks` those that it does not. `is_part_live`: one that it knows
+    has not stopped.
     """
 
     task_id: str
