@@ -34,6 +34,8 @@ _PRICES_KEPT = timedelta(minutes=15)
 # EC2 is asked for so long, once an instance is gone, why it ended.
 _CHARGED_WITHIN = timedelta(minutes=9)
 _HOUR = timedelta(hours=1)
+_ANNOUNCED_WITHIN = timedelta(minutes=3)
+"""An instance that ends so soon after its warning ended by it, as far as anybody knows: two minutes are announced."""
 _LEAST = timedelta(seconds=60)
 _ADDRESS_USD_PER_HOUR = 0.005
 _TOLERANCE_USD = 0.001
@@ -206,7 +208,7 @@ class Costs:
         bill = self._bill_of(host)
         held = self._held(host, machine)
         is_found = machine.instance_id == host.instance_id
-        usage = () if host.reservation_id else bill.usage
+        usage = () if host.reservation_id or self._seems_interrupted(host) else bill.usage
         least = self._split((*usage, *bill.beside), held, until) if is_found else {}
         maybe = self._split((*bill.pending, *self._free_usage(host, machine), *bill.usage, *bill.beside), held, until)
         late = self._late(host, machine, len(held)) if is_found else 0.0
@@ -249,6 +251,18 @@ class Costs:
             return ()
         until = max(ended_at, host.launched_at + _LEAST)
         return (Part(host.launched_at, until, self._prices(host).spot_at(host.launched_at)),)
+
+    def _seems_interrupted(self, host: Instance) -> bool:
+        """Return whether an instance ended as its warning announced, and nobody knew before EC2 had forgotten why.
+
+        EC2 says for an hour why one ended.
+        """
+        warning = self._facts.first_warning(host.instance_id)
+        gone_at = host.terminated_at
+        if warning is None or host.ended_at is None or gone_at is None or host.ended_at - host.launched_at >= _HOUR:
+            return False
+        is_announced = timedelta(0) < host.ended_at - warning[0] < _ANNOUNCED_WITHIN
+        return is_announced and warning[1] > gone_at + _HOUR
 
     def _late(self, host: Instance, machine: Machine, changes: int) -> float:
         """Return what may be too much or too little because something was noticed late, or by another clock."""

@@ -143,7 +143,7 @@ class ProviderQueues:
         now = self._clock.now()
         group = provider.group
         hosts = list(group.instances.values())
-        is_busy = all(each.is_registered and each.tasks for each in hosts)
+        is_busy = all(each.is_registered and self._has_shown_task(each) for each in hosts)
         if hosts and is_busy and len(hosts) >= group.spec.max_size and provider.is_active and not provider.refusal:
             since = self._full_since.setdefault(provider.name, now)
         else:
@@ -161,3 +161,8 @@ class ProviderQueues:
         was_full &= len(self._simulator.clusters.get(CLUSTER).tasks) <= _MOST_LOOKED_AT
         message = f"{provider.name}: no capacity at {now}, full since {since}"
         self._check("a full group is no lesson on spot", not was_full, message)
+
+    def _has_shown_task(self, host: Instance) -> bool:
+        """Return whether an instance has a task that ECS never denied: one that it denies is over for everybody."""
+        tasks = self._simulator.clusters.get(CLUSTER).tasks
+        return any(self._facts.hidden_span(tasks[each].arn) is None for each in host.tasks)
