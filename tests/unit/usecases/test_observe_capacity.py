@@ -162,6 +162,18 @@ def test_the_trouble_of_one_job_does_not_cost_another_its_two_minutes(story):
     assert story.job(first).state is JobState.STOPPING
 
 
+def test_a_warning_that_finds_a_task_tells_that_it_lives_though_ecs_did_not_know_it(story, running_id):
+    story.warn(HERE)
+    task = story.tasks.tasks.pop(story.arn(running_id))
+    story.reconcile(after=10 * MINUTE)
+    assert story.attempt(running_id).missing is not None
+
+    story.tasks.tasks[task.task_id] = task
+    story.warn(HERE)
+
+    assert story.attempt(running_id).missing is None
+
+
 def test_a_job_that_cannot_be_loaded_keeps_no_other_job_of_the_machine_from_being_stopped(story):
     first, *others = three_jobs_of_which_the_first_cannot_be_loaded(story)
 

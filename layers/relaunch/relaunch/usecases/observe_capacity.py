@@ -153,7 +153,8 @@ def _warn_jobs(warning: HostWarned, calls: _Calls, deps: JobDependencies) -> lis
     for job_id in calls.attempt(deps.jobs.load_on_instance, instance_id) or ():
         calls.attempt(warn, job_id, warning)
     attempts = [job.attempt for job in warned.values() if job and job.attempt]
-    known = {attempt.task_id for attempt in attempts if attempt.warned_at or attempt.handover}
+    # One that ECS did not know at the last look is known to live by this answer.
+    known = {each.task_id for each in attempts if (each.warned_at or each.handover) and each.missing is None}
     for task in calls.attempt(deps.targets.ecs.find_tasks_on, instance_id) or ():
         if task.owner is None or task.task_id in known:
             continue

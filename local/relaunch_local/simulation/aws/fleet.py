@@ -299,7 +299,9 @@ class FaultyEc2:
         is_fresh = before and changed_at is not None and self._clock.now() - changed_at < _BEHIND
         if is_fresh and self._chance.strikes("instances-behind", 0.3, note=instance["InstanceId"]):
             instance["State"] = {**instance["State"], "Name": before}
-            instance.pop("StateTransitionReason", None)
+            # It is there as soon as the instance ends.
+            if before not in {"shutting-down", "stopping"}:
+                instance.pop("StateTransitionReason", None)
 
     def plan(self, note: str) -> HostPlan:
         """Draw what the next instance is like, unless that is given."""
