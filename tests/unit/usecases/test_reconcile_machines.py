@@ -9,7 +9,7 @@ from fakes.builders import NOW
 from fakes.machine_story import G5, MachineStory
 from fakes.stored_machines import change
 from fakes.story import MINUTE
-from relaunch.core.jobs.effects import ReleaseMachine
+from relaunch.core.jobs.effects import AdmitWaiting, ReleaseMachine
 from relaunch.core.jobs.state import JobState
 from relaunch.core.machines.events import InstanceState
 from relaunch.core.machines.machine import MachineState
@@ -120,6 +120,21 @@ def test_a_claim_of_a_job_that_does_not_need_the_machine_is_released_once_it_has
     machines.tasks.tasks.clear()
     machines.look(after=10 * MINUTE)
     assert machines.load(machine_id).state is MachineState.ENDING
+
+
+def test_a_claim_whose_release_did_not_reach_the_machine_is_released_as_its_job_has_saved_it():
+    story = MachineStory(warm_time=60 * MINUTE)
+    job = story.job(story.train())
+    machine_id = story.machine(job.job_id).machine_id
+    release = ReleaseMachine(machine_id, "the GPU failed", is_unusable=True)
+    others = (AdmitWaiting(), ReleaseMachine("m-another", "not needed"))
+    story.jobs.load_job = lambda _job_id: replace(job, state=JobState.FAILED, pending=(*others, release))
+    story.tasks.tasks.clear()
+
+    story.look(after=10 * MINUTE)
+
+    ended = story.load(machine_id)
+    assert (ended.state, ended.reason) == (MachineState.ENDING, f"{job.job_id}; the GPU failed")
 
 
 class TestARestoredTable:

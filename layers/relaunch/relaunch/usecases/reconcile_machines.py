@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
+from relaunch.core.jobs.effects import ReleaseMachine
 from relaunch.core.jobs.job import claimed_machines
 from relaunch.core.lifecycle.events import HostWarned
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum, leak_metrics
@@ -23,7 +24,7 @@ from relaunch.core.machines.groups import member_ids
 from relaunch.core.machines.living import HANDOVER_TIME, HEARTBEAT
 from relaunch.core.machines.machine import Claim, Machine, MachineState
 from relaunch.ports import FleetDependencies, PortError, ReconcileDependencies, Termination
-from relaunch.usecases.advance_job import advance_job
+from relaunch.usecases.advance_job import advance_job, release_by
 from relaunch.usecases.advance_machine import advance_machine
 from relaunch.usecases.look_at_agents import Agents
 from relaunch.usecases.observe_machine import node_seen
@@ -145,12 +146,12 @@ def _observed(
         if node is not None:
             yield node_seen(node, deps)
     for claim in machine.claims:
-        if _is_needless(claim, machine, deps):
-            yield ClaimReleased(claim.job_id, "its job does not need it")
+        if (released := _find_release(claim, machine, deps)) is not None:
+            yield released
 
 
-def _is_needless(claim: Claim, machine: Machine, deps: FleetDependencies) -> bool:
-    """Return whether the job of a claim does not need the machine; False for one of which that cannot be found out.
+def _find_release(claim: Claim, machine: Machine, deps: FleetDependencies) -> ClaimReleased | None:
+    """Return the release of a claim whose job does not need the machine; None where that cannot be found out.
 
     Of the eight jobs of a machine each may have an outage, none of which keeps the machine from being due. A task of a
     job that does not know of it, as it was restored from a backup, ends by itself.
@@ -158,12 +159,17 @@ def _is_needless(claim: Claim, machine: Machine, deps: FleetDependencies) -> boo
     try:
         job = deps.jobs.load_job(claim.job_id)
         if job is not None and machine.machine_id in claimed_machines(job):
-            return False
+            return None
         tasks = deps.targets.ecs.find_tasks_on(machine.instance_id) if machine.instance_id else ()
     except PortError as error:
         deps.log.decided("postponed", machine_id=machine.machine_id, job_id=claim.job_id, reason=str(error))
-        return False
-    return all(task.owner is None or task.owner.job_id != claim.job_id for task in tasks)
+        return None
+    if any(task.owner is not None and task.owner.job_id == claim.job_id for task in tasks):
+        return None
+    # A job that could not release it yet has saved what is wrong with the machine.
+    saved = [each for each in (job.pending if job is not None else ()) if isinstance(each, ReleaseMachine)]
+    own = next((each for each in saved if each.machine_id == machine.machine_id), None)
+    return release_by(own, claim.job_id) if own else ClaimReleased(claim.job_id, "its job does not need it")
 
 
 def _due(machine: Machine, deps: FleetDependencies) -> MachineDue | None:

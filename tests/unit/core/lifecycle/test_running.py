@@ -21,6 +21,7 @@ from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.events import CancelAsked, HostEnded, HostWarned, TaskMissing, TaskSeen, TimePassed
 from relaunch.core.lifecycle.running import LONGEST_UNWATCHED, MISSING_GRACE
 from relaunch.core.lifecycle.table import decide
+from relaunch.core.lifecycle.unconfirmed_stops import HOST_END_GRACE
 from relaunch.core.offerings.spot_runs import Observed, SpotRun
 from unit.core.lifecycle.steps import SOON, after, decided
 from unit.core.lifecycle.table_matrix import LIMITS, SITUATIONS, intent, seen, seen_stopped, with_attempt
@@ -278,6 +279,9 @@ def test_a_missing_task_that_nobody_looked_at_for_a_while_may_have_been_there_me
 
     assert again.current_attempt.missing == (later, later)
     assert much_later.state is JobState.RUNNING
+    # Once its host has ended it was not.
+    ended = after(first, HostEnded(INSTANCE_ID, "terminated", later - HOST_END_GRACE), now=later)
+    assert after(ended, TaskMissing(task_id()), now=later).state is JobState.WAITING
 
 
 def test_a_task_that_ecs_knows_again_is_not_lost():

@@ -267,20 +267,20 @@ def _running(job: Job, now: datetime) -> Decision:
 def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimits) -> Decision:
     """Consider the task lost if the target does not know it throughout the grace period.
 
-    One that was seen in another cluster may live on there.
+    One that was seen in another cluster may live on there. One whose host has ended lives no more between two looks.
     """
     attempt = job.current_attempt
     is_elsewhere = bool(attempt.cluster and event.cluster) and attempt.cluster != event.cluster
     if is_elsewhere and job.state is JobState.STOPPING:
         return ignore(job, ELSEWHERE)
-    stop_by = stops_by(job)
     first, last = attempt.missing or (now, now)
     ranks = find_still_missing(attempt, event.ranks)
-    is_same = now - last <= LONGEST_UNWATCHED and len(ranks) >= min(len(event.ranks), 1)
+    is_watched = now - last <= LONGEST_UNWATCHED or is_host_gone(job, event, now)
+    is_same = is_watched and len(ranks) >= min(len(event.ranks), 1)
     since = first if is_same else now
     is_lost_at = since + MISSING_GRACE
     if now < is_lost_at:
-        wake_at = min(now + CLOSE_LOOK, is_lost_at, stop_by or is_lost_at)
+        wake_at = min(now + CLOSE_LOOK, is_lost_at, stops_by(job) or is_lost_at)
         ranks = ranks if is_same else event.ranks
         missing = replace(job, attempt=replace(attempt, missing=(since, now), missing_ranks=ranks))
         if attempt.missing is not None:

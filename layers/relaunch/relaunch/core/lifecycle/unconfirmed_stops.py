@@ -39,7 +39,7 @@ from relaunch.core.lifecycle.decision import (
     stop_effect,
     watch_closely,
 )
-from relaunch.core.lifecycle.events import TaskGivenUp, TimePassed
+from relaunch.core.lifecycle.events import TaskGivenUp, TaskMissing, TimePassed
 from relaunch.core.lifecycle.gangs import has_gang
 from relaunch.core.lifecycle.restart_policy import out_of_time
 from relaunch.core.lifecycle.stopping import STOP_TIMEOUT, end_with_task, follow_stop, task_lost
@@ -80,11 +80,12 @@ _ENDS = {
 }
 
 
-def is_host_gone(job: Job, event: TimePassed, now: datetime) -> bool:
+def is_host_gone(job: Job, event: TimePassed | TaskMissing, now: datetime) -> bool:
     """Return whether EC2 ended the hosts of the tasks so long ago that nobody will report the end of the tasks."""
     attempt = job.current_attempt
     ended_at = attempt.last_host_ended_at or attempt.host_ended_at
-    grace = HOST_END_GRACE if event.is_described else UNTOLD_HOST_END_GRACE
+    is_untold = isinstance(event, TimePassed) and not event.is_described
+    grace = UNTOLD_HOST_END_GRACE if is_untold else HOST_END_GRACE
     ranks = attempt.placement.ranks
     live = attempt.live_ranks or range(len(ranks))
     if has_gang(attempt) and any(ranks[each].instance_id not in attempt.lost_instances for each in live):
