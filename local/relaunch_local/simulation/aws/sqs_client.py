@@ -16,9 +16,14 @@ class ModelSqs:
     _runtime: Runtime
 
     def _origin_of(self, body: str) -> int:
-        """Return the origin of the message of this text that the running function has, 0 if it has none."""
+        """Return the origin of the message of this text that the running function has, 0 if it has none.
+
+        Of several it is the one that the function handles now.
+        """
         invocation = self._runtime.current
-        messages = invocation.messages if invocation is not None else ()
+        if invocation is None:
+            return 0
+        messages = (*invocation.messages[invocation.current :], *invocation.messages[: invocation.current])
         return next((message.origin for message in messages if message.body == body and not message.is_deleted), 0)
 
     def send_message(self, **parameters: Any) -> Any:
