@@ -305,8 +305,7 @@ class SimulatedAccount(CheckedWrites):
         delayed.on_taken = self.refusals.answered
         delayed.on_lost = lambda started_by: self.facts.unanswered_jobs.add(started_by.rpartition("/")[0])
         delayed.on_placed = self.agents.run_task_answered
-        self.facts.hidden_span = delayed.denied_span
-        self.facts.forgotten = delayed.forgotten
+        self.facts.hidden_span, self.facts.forgotten = delayed.denied_span, delayed.forgotten
         known = (self.objects, self.stores.capacity, self.scenario.every_definition, self.facts, self.invariants)
         self.functions = FunctionChecks(self.runtime, self.simulator, delayed, *known, self.metrics, self.early_stops)
         told = self.functions
@@ -382,6 +381,7 @@ class SimulatedAccount(CheckedWrites):
 
     def _stop_asked(self, task_arn: str) -> None:
         self.facts.stop_asked(task_arn)
+        self.early_stops.stop_asked(task_arn)
         self.on_stop_asked(task_arn)
         self.invariants.effects.done(StopTask, task_arn)
         if self.chance.strikes("stop-races-with-exit", 0.15, note=task_arn[-6:]):

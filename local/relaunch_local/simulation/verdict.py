@@ -4,7 +4,7 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.targets import Target
@@ -119,9 +119,20 @@ class Verdict:
             self._check("a stop ends within its bound", is_bounded, message)
             if self._facts.host_of(arn) in self._account.machines.hosts:
                 until = self._facts.ran_until(arn) or self._account.clock.now()
-                is_bounded = until - asked_at <= _UNWANTED_BOUND + self._facts.outage_time(asked_at, until)
-                message = f"{self._facts.host_of(arn)}: {until - asked_at}"
+                since = self._stoppable_since(arn, asked_at, until)
+                is_bounded = until - since <= _UNWANTED_BOUND + self._facts.outage_time(since, until)
+                message = f"{self._facts.host_of(arn)}: {until - since}"
                 self._check("no machine of ours lives on with an unwanted task", is_bounded, message)
+
+    def _stoppable_since(self, task_arn: str, asked_at: datetime, until: datetime) -> datetime:
+        """Return when a task that was asked to stop could be stopped: ECS refuses StopTask while it hides one.
+
+        What was given up meanwhile is left to sweeps, which list it once it is shown.
+        """
+        span = self._facts.hidden_span(task_arn)
+        if span is None or asked_at < span[0] or self._facts.stop_wanted_at.get(task_arn, until) < span[1]:
+            return asked_at
+        return max(asked_at, span[1])
 
     def _check_events(self) -> None:
         jobs = self._invariants.jobs.values()

@@ -38,11 +38,19 @@ class EarlyStops:
     _asked: set[str] = field(default_factory=set)
     _running_told: dict[str, datetime] = field(default_factory=dict)
     """By task: when a function had handled the event that it runs."""
+    _was_another_there: dict[str, bool] = field(default_factory=dict)
+    """By task: whether another machine was there as StopTask was first sent, which may have had no effect."""
 
     def task_change_handled(self, detail: Mapping[str, Any]) -> None:
         """Note an event of a task that a function handled without an error."""
         if detail["lastStatus"] == "RUNNING":
             self._running_told.setdefault(detail["taskArn"], self._clock.now())
+
+    def stop_asked(self, task_arn: str) -> None:
+        """Note a StopTask of the application."""
+        host = self._hosts.get(self._facts.host_of(task_arn))
+        if host is not None and task_arn not in self._was_another_there:
+            self._was_another_there[task_arn] = self._is_another_there(host)
 
     def observe(self, event: Event) -> None:
         """Check a task that begins to stop."""
@@ -63,7 +71,8 @@ class EarlyStops:
         is_early = self._running_told.get(arn, self._clock.now()) >= noticed_at
         # What is launched together stops together.
         is_one_of_several = placement_of(detail) != arn
-        if is_early or is_one_of_several or self._is_another_there(host):
+        # What was asked to stop may save already: that the other machine is lost meanwhile takes nothing back.
+        if is_early or is_one_of_several or self._was_another_there.get(arn, False):
             return
         warned_at = self._facts.warned_at(host.instance_id)
         is_last_moment = _WARNED in reason and warned_at is not None and self._clock.now() >= warned_at + _LEAST
