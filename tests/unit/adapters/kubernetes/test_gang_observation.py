@@ -1,5 +1,6 @@
 """The task of a job of several nodes by the statuses of its pods, as servers and kubelets write them."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,6 +18,7 @@ from relaunch.adapters.kubernetes.target import Cluster, kubernetes_target
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.launches.launch import ReportedCause, StopReport, TaskObservation, TaskPhase
+from relaunch.ports import PermanentError, TransientError
 
 NOW = datetime(2026, 11, 2, 10, 5, tzinfo=UTC)
 OWNER_OF_IT = AttemptKey("resnet-1f2e3d4c", 1)
@@ -292,6 +294,30 @@ def test_pods_that_kubelets_ended_and_that_are_there_no_more_were_replaced():
     assert replaced == {1: datetime(2026, 11, 2, 10, 0, 5, tzinfo=UTC)}
     seen = see(job(), *ALL, ends=RankEnds(replaced_at=replaced))
     assert (seen.warned_at, seen.phase) == (replaced[1], TaskPhase.RUNNING)
+
+
+def made(second: int, of: Pod) -> Pod:
+    at = datetime(2026, 11, 2, 9, 0, second, tzinfo=UTC)
+    return of.model_copy(update={"metadata": of.metadata.model_copy(update={"creation_timestamp": at})})
+
+
+@pytest.mark.parametrize(
+    ("phase", "error", "is_waited_for"),
+    [
+        ("Succeeded", TransientError("no answer"), True),
+        ("Running", TransientError("no answer"), False),
+        ("Succeeded", PermanentError("forbidden"), False),
+    ],
+)
+def test_beside_a_late_pod_none_that_has_ended_is_judged_before_events_are_read(phase, error, is_waited_for):
+    cluster = create_autospec(Cluster, instance=True)
+    cluster.list_jobs.return_value = [[job()]]
+    cluster.list_pods.return_value = [[made(0, pod(0)), made(9, pod(1)), made(0, pod(2, phase, ENDED))]]
+    cluster.list_events.side_effect = error
+    target = kubernetes_target(cluster, Target.ACK, "relaunch", now=lambda: NOW)
+
+    with pytest.raises(TransientError) if is_waited_for else nullcontext():
+        assert [each.warned_at for each in target.find_tasks_of(OWNER_OF_IT)] == [None]
 
 
 @pytest.mark.parametrize(

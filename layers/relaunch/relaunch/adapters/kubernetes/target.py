@@ -44,7 +44,7 @@ from relaunch.core.launches.launch import (
 )
 from relaunch.core.selection.gpu_share import GpuDevice
 from relaunch.core.selection.neuron_devices import RemainingResources
-from relaunch.ports import PermanentError, PortError
+from relaunch.ports import PermanentError, PortError, TransientError
 
 # A name has up to 63 characters, and proxies take addresses of 8 KiB.
 _NAMES_PER_REQUEST = 50
@@ -304,7 +304,11 @@ class KubernetesTarget:
     def _find_replaced(self, jobs: Iterable[Job], pods_of: Mapping[str, Sequence[Pod]]) -> Mapping[str, RankEnds]:
         """Return what events say about pods that were taken away and replaced, for Jobs of several nodes that go on.
 
-        Servers before 1.26 do that at once. Events that cannot be read are not waited for.
+        Servers before 1.26 do that at once.
+
+        Raises:
+            TransientError: events cannot be read now, and a pod has ended, whose program would be blamed for the loss
+                of another pod: the Job is looked at again soon.
         """
         gangs = ((job, job.metadata.name) for job in jobs if nodes_of(job, ()) > 1 and not is_ending(job))
         late = [(job, name) for job, name in gangs if has_late_pod(pods_of.get(name, ()))]
@@ -312,7 +316,11 @@ class KubernetesTarget:
             return {}
         try:
             killed = self._cluster.list_events(reason=KILLING)
-        except PortError:
+        except PermanentError:
+            return {}
+        except TransientError:
+            if any(is_ending_pod(pod) for _, name in late for pod in pods_of[name]):
+                raise
             return {}
         found = ((name, read_replaced(job, nodes_of(job, ()), pods_of[name], killed)) for job, name in late)
         return {name: RankEnds(replaced_at=replaced) for name, replaced in found}
