@@ -99,7 +99,7 @@ class TrainingLog:
     failed: int = 0
     finished: int = 0
     deserted: set[str] = field(default_factory=set)
-    """Tasks whose essential sidecar ended by itself while their program ran."""
+    """Tasks whose essential sidecar ended by itself while their program ran, or as it had just left at a notice."""
     endings: dict[str, str] = field(default_factory=dict)
     """How each task's program ended: finished, failed, out of memory, sigterm, sigkill, left (by itself, warned), or
     broken (by a fault of its machine)."""

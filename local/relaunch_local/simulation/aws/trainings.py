@@ -304,9 +304,13 @@ class Trainings:
         return started
 
     def note_sidecar(self, spec: ProcessSpec) -> None:
-        """Record that a sidecar ended by itself; one whose program had ended is harmless."""
-        if spec.task_arn in self.running:
-            self.logs[spec.started_by.rpartition("/")[0]].deserted.add(spec.task_arn)
+        """Record that a sidecar ended by itself; one whose program had ended is harmless.
+
+        Unless that left at a notice just before: only the event between the two ends says which of them was first.
+        """
+        log = self.logs[spec.started_by.rpartition("/")[0]]
+        if spec.task_arn in self.running or log.endings.get(spec.task_arn) == "left":
+            log.deserted.add(spec.task_arn)
             self.chance.note_organic("sidecar-died")
 
     def exit_now(self, task_arn: str) -> bool:
