@@ -4,7 +4,8 @@ EC2's bill has the launch, the states, the end and the prices of each instance (
 split by the claims that were saved. No record of what anything cost is believed.
 
 What cannot be said exactly is bounded. When an instance is running nobody says, so that its `pending` may be paid, too,
-and each of its hours at the price of that much earlier.
+and each of its hours at the price of that much earlier. Whether EC2 took a spot instance within its first hour nobody
+can say to the second: the clocks of functions differ from EC2's, and EC2 says in whole seconds when it ended.
 A launch and an end that were noticed late are paid from, and until, then: other checks bound that. Whether
 EC2 ended a spot instance in its first hour, for nothing, the application may not know that handled no warning.
 
@@ -208,7 +209,7 @@ class Costs:
         bill = self._bill_of(host)
         held = self._held(host, machine)
         is_found = machine.instance_id == host.instance_id
-        usage = () if host.reservation_id or self._seems_interrupted(host) else bill.usage
+        usage = () if host.reservation_id or self._seems_free(host) else bill.usage
         least = self._split((*usage, *bill.beside), held, until) if is_found else {}
         maybe = self._split((*bill.pending, *self._free_usage(host, machine), *bill.usage, *bill.beside), held, until)
         late = self._late(host, machine, len(held)) if is_found else 0.0
@@ -247,10 +248,17 @@ class Costs:
         ended_at = machine.ended_at or host.ended_at or host.launched_at
         warning = self._facts.first_warning(host.instance_id)
         is_sure = warning is not None and warning[1] <= (machine.state_since or ended_at) + _CHARGED_WITHIN
-        if not is_free or host.reservation_id or (is_sure and ended_at - host.launched_at < _HOUR):
+        if not is_free or host.reservation_id or (is_sure and ended_at - host.launched_at < _HOUR - _SKEW):
             return ()
         until = max(ended_at, host.launched_at + _LEAST)
         return (Part(host.launched_at, until, self._prices(host).spot_at(host.launched_at)),)
+
+    def _seems_free(self, host: Instance) -> bool:
+        """Return whether EC2 took a spot instance in its first hour, for nothing, as far as anybody may know."""
+        is_spot = host.purchase is Purchase.SPOT
+        if not is_spot or host.ended_at is None or host.ended_at - host.launched_at >= _HOUR + _SKEW:
+            return False
+        return host.state_reason is StateReason.SPOT_TERMINATION or self._seems_interrupted(host)
 
     def _seems_interrupted(self, host: Instance) -> bool:
         """Return whether an instance ended as its warning announced, and nobody knew before EC2 had forgotten why.
@@ -259,7 +267,7 @@ class Costs:
         """
         warning = self._facts.first_warning(host.instance_id)
         gone_at = host.terminated_at
-        if warning is None or host.ended_at is None or gone_at is None or host.ended_at - host.launched_at >= _HOUR:
+        if warning is None or host.ended_at is None or gone_at is None:
             return False
         is_announced = timedelta(0) < host.ended_at - warning[0] < _ANNOUNCED_WITHIN
         return is_announced and warning[1] > gone_at + _HOUR
