@@ -303,7 +303,7 @@ class SimulatedAccount(CheckedWrites):
         delayed.on_register_refused = self.refusals.register_refused
         delayed.on_refused = self.launch_refused
         delayed.on_taken = self.refusals.answered
-        delayed.on_lost = lambda started_by: self.facts.unanswered_jobs.add(started_by.rpartition("/")[0])
+        delayed.on_lost = lambda by: self.facts.unanswered_jobs[by.rpartition("/")[0]].append(self.clock.now())
         delayed.on_placed = self.agents.run_task_answered
         self.facts.hidden_span, self.facts.forgotten = delayed.denied_span, delayed.forgotten
         known = (self.objects, self.stores.capacity, self.scenario.every_definition, self.facts, self.invariants)

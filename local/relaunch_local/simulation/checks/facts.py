@@ -76,8 +76,8 @@ class AccountFacts:
     """From when until when checkpoints, RunTask or RegisterTaskDefinition were refused."""
     refusals_told: set[str] = field(default_factory=set)
     """The first machines of the requests of which a function handled the answer that EC2 launched nothing."""
-    unanswered_jobs: set[str] = field(default_factory=set)
-    """Jobs of which a RunTask or its answer was lost in an outage."""
+    unanswered_jobs: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))
+    """By job: when a RunTask or its answer was lost in an outage."""
     _told_missing: dict[str, list[tuple[datetime, datetime]]] = field(default_factory=lambda: defaultdict(list))
     """By task: from when until when DescribeTasks always answered MISSING, each time within LONGEST_MISSING."""
     _seen_live: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))

@@ -238,8 +238,11 @@ class FailedTasks:
         if created_at is None or stopped_at is None:
             return
         is_there = self._is_there(host, stopped_at, created_at)
-        # A job that is refused something keeps its machine for ten minutes only.
-        is_there = is_there and not self._facts.was_refused(stopped_at, created_at, _KEPT_REFUSED - _CLOCK_SKEW)
+        # A job that is refused something keeps its machine for ten minutes only, and one without an answer of RunTask.
+        kept = _KEPT_REFUSED - _CLOCK_SKEW
+        lost = [at for at in self._facts.unanswered_jobs.get(job.job_id, ()) if stopped_at <= at <= created_at]
+        is_unanswered = bool(lost) and lost[-1] - lost[0] >= kept
+        is_there = is_there and not (is_unanswered or self._facts.was_refused(stopped_at, created_at, kept))
         # Whoever has a limit on their time leaves spot where only on-demand keeps it.
         following_host = self._hosts.get(next_host)
         left_for = following_host.purchase if following_host and host.purchase is Purchase.SPOT else Purchase.SPOT
