@@ -20,6 +20,7 @@ from relaunch_local.simulation.aws.gang_rules import ALIKE, KNOWN, MET, ONCE, RE
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.checks.claims import KEPT
 from relaunch_local.simulation.checks.run_times import ENDED
+from relaunch_local.simulation.faults.rare import RareFaults
 from relaunch_local.simulation.scenario import Scenario
 from simulation.broken_parts import Planting
 from simulation.planted_bugs import PlantedBug
@@ -72,6 +73,18 @@ def _parts_left() -> AbstractContextManager[object]:
 
 def _with_gangs(chance: Chance, **_options: bool) -> Scenario:
     return drawn_scenario.draw_scenario(chance, has_gangs=True)
+
+
+@contextmanager
+def _forgetful() -> Iterator[None]:
+    """Let ECS forget tasks that have stopped, as often as there are rare faults, of which there are many."""
+    faults = {
+        "_weighted_faults": lambda self: {"task-forgotten": (1, self._forget)},
+        "_sometimes_cancel": lambda _self: None,
+        "pause_seconds": (30.0, 240.0),
+    }
+    with patched(account, draw_scenario=_with_gangs), patched(RareFaults, **faults):
+        yield
 
 
 GANG_BUGS = (
@@ -137,8 +150,8 @@ GANG_BUGS = (
         "a rank that nobody saw end is taken to have ended with those that were seen",
         lambda: patched(running, end_unseen=lambda _job, others, _since: others),
         ENDED,
-        20,
+        40,
         first=40_151,
-        world=lambda: patched(account, draw_scenario=_with_gangs),
+        world=_forgetful,
     ),
 )
