@@ -305,21 +305,21 @@ class SimulatedAccount(CheckedWrites):
         delayed.on_taken = self.refusals.answered
         delayed.on_lost = lambda by: self.facts.unanswered_jobs[by.rpartition("/")[0]].append(self.clock.now())
         delayed.on_placed = self.agents.run_task_answered
-        self.facts.hidden_span, self.facts.forgotten = delayed.denied_span, delayed.forgotten
+        self.facts.hidden_span = delayed.denied_span
+        self.facts.forgotten = delayed.forgotten
         known = (self.objects, self.stores.capacity, self.scenario.every_definition, self.facts, self.invariants)
         self.functions = FunctionChecks(self.runtime, self.simulator, delayed, *known, self.metrics, self.early_stops)
-        told = self.functions
-        ecs: Any = CallingClient("ecs", delayed, self.calls, on_answer=told.ecs_answered)
+        ecs: Any = CallingClient("ecs", delayed, self.calls, on_answer=self.functions.ecs_answered)
         in_process = in_pages(InProcessClient(self.simulator, "ec2", validate=False), self.scenario.page_size)
         self.faulty_ec2 = self.ec2_type(in_process, self.simulator, self.clock, self.chance, self.machines)
         self.faulty_ec2.image_fault = partial(self.outages.fault_of, SSM)
         self.faulty_ec2.group_faults = self.scenario.machines.group_faults
-        ec2: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, on_answer=told.ec2_answered)
-        fleet: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, on_answer=told.fleet_answered)
-        once = (SINGLE_SEND_CONFIG, told.fleet_answered)
-        single_send: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, *once)
+        ec2: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, on_answer=self.functions.ec2_answered)
+        answered = self.functions.fleet_answered
+        fleet: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, on_answer=answered)
+        single_send: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, SINGLE_SEND_CONFIG, answered)
         objects = self._authorized("s3", in_pages(ModelS3(self.objects), self.scenario.page_size))
-        s3: Any = CallingClient("s3", objects, self.calls, on_answer=told.s3_answered)
+        s3: Any = CallingClient("s3", objects, self.calls, on_answer=self.functions.s3_answered)
         ecr: Any = CallingClient("ecr", self._authorized("ecr", self.ecr), self.calls)
         clients = make_sign_in(self._authorized, self.calls)
         target = self.per_container(lambda: EcsTarget(ecs, CLUSTER, rate_limiter=self.rate_limiter()))
