@@ -135,7 +135,8 @@ class DeservedEnds:
 
         Interruptions between them are passed over, and those of tasks that something else may have ended, unless
         `with_excused`: then they may have been the program's, as those that an essential sidecar ended where ECS does
-        not tell which of them ended first. What a task resumes from is in what ECS was asked to run.
+        not tell which of them ended first. What a task resumes from is in what ECS was asked to run. Ranks train only
+        while all of them do: one that started long before the others waited for them.
         """
         log = self._account.trainings.logs[job.job_id]
         tasks = self._invariants.tasks[job.job_id]
@@ -143,11 +144,12 @@ class DeservedEnds:
         for arn in sorted(tasks, key=lambda arn: str(tasks[arn].get("createdAt", ""))):
             task = tasks[arn]
             has_failed = log.endings.get(arn) in ("failed", "out of memory") or (with_excused and arn in log.deserted)
-            started = timestamp(task, "startedAt")
-            stopped = timestamp(task, "stoppedAt")
-            if started is None or stopped is None:
+            if timestamp(task, "startedAt") is None or timestamp(task, "stoppedAt") is None:
                 continue
-            is_long = stopped - started >= _EARLY
+            peers = [tasks[each] for each in peers_of(tasks, arn)]
+            started = [timestamp(each, "startedAt") for each in peers]
+            stopped = [timestamp(each, "stoppedAt") for each in peers]
+            is_long = None not in started and max(filter(None, stopped)) - max(filter(None, started)) >= _EARLY
             # One whose end ECS does not tell may have run for as long, or not, as far as anybody knows.
             is_unknown = self._times.is_end_unknown(arn, task)
             if (is_unknown and not with_excused) or (is_long and not is_unknown):

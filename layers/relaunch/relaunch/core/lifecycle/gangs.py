@@ -26,7 +26,8 @@ from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import ReportedCause, StopReport, TaskObservation, TaskPhase
 from relaunch.core.lifecycle.decision import Decision, ignore, move, set_next_check
 from relaunch.core.lifecycle.events import SurvivorsLeft, TaskMissing
-from relaunch.core.lifecycle.stop_reason import BY_RELAUNCH, ended_at, exit_code_of
+from relaunch.core.lifecycle.own_ends import as_it_ended, had_ended, is_stopped_by_relaunch
+from relaunch.core.lifecycle.stop_reason import ended_at, exit_code_of
 
 PEERS_MAY_TAKE = timedelta(seconds=300)
 """How long the others may run on after the first rank that ended with 0: torchrun's agents wait so long for each other
@@ -221,31 +222,30 @@ def _deciding(container: str | None, ending: Mapping[int, TaskObservation], now:
 
 def _is_consequence(seen: TaskObservation) -> bool:
     """Return whether a rank ended for another one; one that Relaunch stops since EC2 warned of its machine does not."""
-    causes = seen.report.causes
-    is_stopped = ReportedCause.STOP_CALLED in causes and BY_RELAUNCH in seen.report.text
-    return (is_stopped and ReportedCause.INTERRUPTED not in causes) or ReportedCause.PEER_ENDED in causes
+    return is_stopped_by_relaunch(seen) or ReportedCause.PEER_ENDED in seen.report.causes
 
 
 def _as_they_ended(job: Job, known: dict[int, TaskObservation]) -> dict[int, TaskObservation]:
-    """Return the ranks, of which those that had ended before the one for which Relaunch stopped them say so.
+    """Return the ranks, of which those that had ended before Relaunch stopped them say so.
 
-    ECS gives the reason of a stop that it is asked for until the agent, which was away, reports the end before that.
+    So had those that ended before the one for which they were stopped, however soon that was.
     """
     intent = job.current_attempt.intent
-    if intent is not None and intent.kind is not IntentKind.RANK_ENDED:
-        return known
-    own = (each.containers_ended_at for each in known.values() if each.phase.is_ending and not _is_consequence(each))
-    first = min((at for at in own if at is not None), default=None)
+    first = None
+    if intent is None or intent.kind is IntentKind.RANK_ENDED:
+        own = (
+            each.containers_ended_at for each in known.values() if each.phase.is_ending and not _is_consequence(each)
+        )
+        first = min((at for at in own if at is not None), default=None)
 
-    def as_it_ended(seen: TaskObservation) -> TaskObservation:
+    def is_before_first(seen: TaskObservation) -> bool:
         at = seen.containers_ended_at
-        is_stopped = _is_consequence(seen) and ReportedCause.STOP_CALLED in seen.report.causes
-        if first is None or at is None or at >= first or not is_stopped:
-            return seen
-        causes = seen.report.causes - {ReportedCause.STOP_CALLED} | {ReportedCause.ENDED}
-        return replace(seen, report=StopReport("it had ended before it was stopped", causes))
+        return first is not None and at is not None and at < first and is_stopped_by_relaunch(seen)
 
-    return {rank: as_it_ended(each) for rank, each in known.items()}
+    return {
+        rank: as_it_ended(each) if had_ended(each, intent) or is_before_first(each) else each
+        for rank, each in known.items()
+    }
 
 
 def _waited_in_vain(decides: TaskObservation, known: Iterable[TaskObservation], now: datetime) -> bool:

@@ -26,6 +26,7 @@ from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import HostObservation, TaskObservation
 from relaunch.core.lifecycle.decision import Decision, move, set_next_check
 from relaunch.core.lifecycle.gangs import MET_WITHIN, is_gang
+from relaunch.core.lifecycle.own_ends import as_it_ended, had_ended
 from relaunch.core.lifecycle.restart_policy import is_interruption
 from relaunch.core.lifecycle.stop_reason import (
     EXIT_SIGKILL,
@@ -70,8 +71,10 @@ def _kinds_by_notice(job: Job, seen: TaskObservation, now: datetime) -> tuple[St
 
 
 def _judge(job: Job, attempt: Attempt, seen: TaskObservation, now: datetime) -> Stop:
+    # Of several ranks each was seen as it ended (core.lifecycle.gangs).
+    is_own = not is_gang(job) and had_ended(seen, attempt.intent)
     return classify_stop(
-        seen,
+        as_it_ended(seen) if is_own else seen,
         job.definition.container,
         attempt,
         now,
