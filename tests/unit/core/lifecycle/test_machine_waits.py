@@ -56,6 +56,17 @@ def test_three_machines_of_no_use_in_a_row_make_it_wait_for_a_probe():
     assert job.reason == "it never registered; 3 machines in a row were of no use to the job"
 
 
+def test_a_machine_that_ec2_never_launched_is_none_of_those_of_a_day():
+    unknown = replace(machine(MachineState.GONE, claims=()), instance_id=None)
+    launched = replace(unknown, instance_id="i-0abc")
+    job = SITUATIONS["wm"]
+    for machines, expected in (((unknown,), 0), ((unknown, launched), 1), ((), 2)):
+        job = after(replace(job, machine_id="m-1"), replace(LOST, machines=machines))
+        assert len(job.machines.useless_at) == expected
+
+    assert job.machines.failed == 3
+
+
 def test_a_machine_without_room_for_the_task_counts_as_one_of_no_use_and_is_released():
     pending = SITUATIONS["fz"]
     placement = replace(pending.current_attempt.placement, machine_id="m-0", instance_id="i-1")

@@ -116,8 +116,9 @@ def machine_lost(job: Job, event: MachineLost, now: datetime, _limits: StackLimi
     if job.waiting is not None and job.waiting.reason in REFUSED_WAITS:
         return lose_kept_machine(lost, job.waiting, now)
     if event.refusal is None:
-        # There was an instance, which did not become ready.
-        return next_machine(lost, event.reason, now, event="machine lost")
+        # There was an instance, which did not become ready; or EC2 never said whether it launched one, and shows none.
+        was_launched = not event.machines or any(each.instance_id for each in event.machines)
+        return next_machine(lost, event.reason, now, event="machine lost", was_launched=was_launched)
     if event.refusal is Consequence.PAUSE:
         # Nothing that another offering would change: somebody has to do something first.
         refused_since = lost.machines.refused_since or now
@@ -128,10 +129,14 @@ def machine_lost(job: Job, event: MachineLost, now: datetime, _limits: StackLimi
     return _choose_after(lost, event.refusal, event.reason, now, event="machine lost")
 
 
-def next_machine(job: Job, reason: str, now: datetime, *, event: str) -> Decision:
-    """Choose another machine after one of no use to the job: at once, or as a probe after several in a row."""
+def next_machine(job: Job, reason: str, now: datetime, *, event: str, was_launched: bool = True) -> Decision:
+    """Choose another machine after one of no use to the job: at once, or as a probe after several in a row.
+
+    One that EC2 did not launch is none of those that the job may have in a day.
+    """
     failed = job.machines.failed + 1
-    job = with_useless_machine(replace(job, machines=replace(job.machines, failed=failed)), now)
+    job = replace(job, machines=replace(job.machines, failed=failed))
+    job = with_useless_machine(job, now) if was_launched else job
     if failed < _FAILED_MACHINES and next_machine_at(job, now) <= now:
         return _choose_after(job, Consequence.NEXT, reason, now, event=event)
     in_a_row = f"{reason}; {failed} machines in a row were of no use to the job"

@@ -28,6 +28,6 @@ def had_ended(seen: TaskObservation, intent: StopIntent | None) -> bool:
 
 
 def as_it_ended(seen: TaskObservation) -> TaskObservation:
-    """Return a task that had ended before Relaunch stopped it with what it says of that."""
+    """Return a task that had ended before Relaunch stopped it, without the reason of that stop."""
     causes = seen.report.causes - {ReportedCause.STOP_CALLED} | {ReportedCause.ENDED}
     return replace(seen, report=StopReport("it had ended before it was stopped", causes))
