@@ -261,16 +261,18 @@ class Costs:
         return host.state_reason is StateReason.SPOT_TERMINATION or self._seems_interrupted(host)
 
     def _seems_interrupted(self, host: Instance) -> bool:
-        """Return whether an instance ended as its warning announced, and nobody knew before EC2 had forgotten why.
+        """Return whether an instance ended as its warning announced, and nobody could ask EC2 why.
 
-        EC2 says for an hour why one ended.
+        EC2 says why for an hour: the warning was not heard before, or a question failed before it was charged.
         """
         warning = self._facts.first_warning(host.instance_id)
         gone_at = host.terminated_at
         if warning is None or host.ended_at is None or gone_at is None:
             return False
         is_announced = timedelta(0) < host.ended_at - warning[0] < _ANNOUNCED_WITHIN
-        return is_announced and warning[1] > gone_at + _HOUR
+        failed_at = self._failed_at["ec2:describe_instances"]
+        is_unasked = any(gone_at <= at <= gone_at + _CHARGED_WITHIN for at in failed_at)
+        return is_announced and (is_unasked or warning[1] > gone_at + _HOUR)
 
     def _late(self, host: Instance, machine: Machine, changes: int) -> float:
         """Return what may be too much or too little because something was noticed late, or by another clock."""
