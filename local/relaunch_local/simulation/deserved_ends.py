@@ -7,7 +7,13 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.ports import CapacityProviderOffer
+from relaunch_local.ecs import Purchase
+from relaunch_local.ecs.engine.instances import LaunchSpecification
+from relaunch_local.ecs.engine.reservations import CapacityReservation
+from relaunch_local.ecs.engine.settings import DEFAULT_IMAGE_ID
 from relaunch_local.simulation.account import SimulatedAccount
+from relaunch_local.simulation.aws.template import CLUSTER
+from relaunch_local.simulation.checks.constraints import find_violated
 from relaunch_local.simulation.checks.facts import GIVEN_UP_AFTER
 from relaunch_local.simulation.checks.members import peers_of
 from relaunch_local.simulation.checks.times import CLOCK_SKEW, Times, run_seconds, timestamp
@@ -211,7 +217,7 @@ class DeservedEnds:
         return cap is None or (price is not None and price <= cap)
 
     def _still_reserved(self, job: Job) -> list[str]:
-        """Return the reservations that were not over when the job ended, if it takes what is reserved."""
+        """Return the reservations for the job that were not over when it ended, if it takes what is reserved."""
         if PurchaseOption.RESERVED not in job.definition.purchase.options:
             return []
         ended_at = job.ended_at or self._account.clock.now()
@@ -221,7 +227,18 @@ class DeservedEnds:
             # EC2 adds no instances to a block.
             if (each.over_since is None or each.over_since > ended_at + CLOCK_SKEW)
             and not (each.is_block and each.total < job.definition.nodes)
+            and self._is_placed_in(each, job)
         ]
+
+    def _is_placed_in(self, reservation: CapacityReservation, job: Job) -> bool:
+        """Return whether ECS places tasks of a job on an instance in a reservation."""
+        simulator = self._account.simulator
+        cluster = simulator.clusters.get(CLUSTER)
+        kind, zone = reservation.instance_type, reservation.zone
+        host = simulator.instances.describe_new(
+            LaunchSpecification(kind, Purchase.ON_DEMAND, zone, cluster, DEFAULT_IMAGE_ID)
+        )
+        return not find_violated(simulator, job.definition.task_definition, host)
 
     def _not_late(self, job: Job) -> str:
         ended_at = job.ended_at or self._account.clock.now()
