@@ -22,6 +22,17 @@ _CLOCK_SKEW = timedelta(seconds=7)
 _LONGEST_FUNCTION = timedelta(seconds=60)
 
 
+@dataclass(frozen=True, slots=True)
+class _Away:
+    """What RunTask answered of the agent that a job waits for."""
+
+    first: datetime
+    """When it first said AGENT."""
+    last: datetime
+    unanswered: timedelta
+    """How long the job had no answer in between, from the first to the last call of each time without one."""
+
+
 @dataclass(slots=True)
 class AgentChecks:
     """Checks that a machine is used once its agent is connected, and kept while that is away for a moment."""
@@ -33,8 +44,8 @@ class AgentChecks:
     """By EC2 instance."""
     _connected: set[str] = field(default_factory=set)
     """Container instances whose agent was connected once."""
-    _away: dict[tuple[str, str], tuple[datetime, datetime]] = field(default_factory=dict)
-    """By job and container instance: when RunTask was first and last answered AGENT."""
+    _away: dict[tuple[str, str], _Away] = field(default_factory=dict)
+    """By job and container instance."""
 
     def observe(self, event: Event) -> None:
         """Note that an agent is connected, whether the event is delivered or not."""
@@ -49,9 +60,13 @@ class AgentChecks:
             for key in [key for key in self._away if key[0] == job_id]:
                 del self._away[key]
             return
-        first, _ = self._away.get((job_id, away), (now, now))
-        self._away[job_id, away] = (first, now)
-        self._check("a job waits for an agent for minutes", now - first <= _MOST_PATIENCE, f"{job_id}: {now - first}")
+        before = self._away.get((job_id, away), _Away(now, now, timedelta(0)))
+        # A call without an answer may have placed a task: it is sent again, however long the agent has been away.
+        lost = [at for at in self._facts.unanswered_jobs.get(job_id, ()) if before.last < at <= now]
+        unanswered = before.unanswered + (lost[-1] - lost[0] if lost else timedelta(0))
+        self._away[job_id, away] = _Away(before.first, now, unanswered)
+        waited = now - before.first - unanswered
+        self._check("a job waits for an agent for minutes", waited <= _MOST_PATIENCE, f"{job_id}: {waited}")
 
     def machine_saved(self, before: Machine | None, machine: Machine) -> None:
         """Check that an agent was connected before its machine is READY."""
@@ -69,11 +84,10 @@ class AgentChecks:
         given_up = claimed_machines(before) - claimed_machines(job)
         now = self._clock.now()
         for host in self._hosts.values():
-            first, last = self._away.get((job.job_id, host.arn), (now, None))
-            is_answer = last is not None and now - last <= _LONGEST_FUNCTION
-            if not is_answer or host.tags.get(MACHINE_TAG) not in given_up:
+            away = self._away.get((job.job_id, host.arn))
+            if away is None or now - away.last > _LONGEST_FUNCTION or host.tags.get(MACHINE_TAG) not in given_up:
                 continue
-            was_patient = now - first >= _LEAST_PATIENCE - _CLOCK_SKEW
+            was_patient = now - away.first >= _LEAST_PATIENCE - _CLOCK_SKEW
             is_lost = not host.is_alive or self._facts.was_threatened(host.instance_id)
-            message = f"{job.job_id}: {host.instance_id} after {now - first}"
+            message = f"{job.job_id}: {host.instance_id} after {now - away.first}"
             self._check("a machine is kept while its agent may come back", was_patient or is_lost, message)
