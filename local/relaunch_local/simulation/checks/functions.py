@@ -106,7 +106,7 @@ class FunctionChecks:
             self._invariants.late_machines_known(machines, self._failures(), began_at)
         if function == "observe_task" and TASK_STATE_CHANGE in body:
             detail = json.loads(body)["detail"]
-            self._invariants.task_change_handled(detail)
+            self._invariants.task_events.handled(detail, began_at)
             self._early_stops.task_change_handled(detail)
         if function != "observe_capacity" or "Interruption Warning" not in body:
             return

@@ -1,10 +1,9 @@
 """Invariants checked at every step; each check is counted, each violation recorded with its time."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 from relaunch.core.jobs.attempt import Attempt, PlacementState, Stop
 from relaunch.core.jobs.effects import RememberCapacity, StopTask
@@ -25,6 +24,7 @@ from relaunch_local.simulation.checks.readiness import is_late
 from relaunch_local.simulation.checks.record import check_explanation, check_parameters, check_record, check_write
 from relaunch_local.simulation.checks.retries import chain_of, check_retry, newest_checkpoint
 from relaunch_local.simulation.checks.slots import Slots
+from relaunch_local.simulation.checks.task_events import TaskEvents
 from relaunch_local.simulation.checks.wakes import Wakes
 
 # What a launch read, it read at most the time-out of its function ago.
@@ -80,12 +80,14 @@ class Invariants:
     _failed_starts: FailedStarts = field(init=False)
     wakes: Wakes = field(init=False)
     groups: Groups = field(init=False)
+    task_events: TaskEvents = field(init=False)
 
     def __post_init__(self) -> None:
-        """Let the checks of effects, slots, starts and wakes count here."""
+        """Let the checks of effects, slots, starts, wakes, groups and events count here."""
         self.effects = Effects(self.check, self._clock)
         self._slots = Slots(self.check, self._max_running_jobs, lambda job_id: bool(self._unended(job_id)))
         self.groups = Groups(self.check, self._clock, self._facts, lambda job_id: bool(self._unended(job_id)))
+        self.task_events = TaskEvents(self.check, self._clock, self._facts, self.jobs, self.denied)
         self._failed_starts = FailedStarts(self.check)
         self.wakes = Wakes(self.check, self._clock, self._facts, self._saved_at, self._failed_starts.machines)
 
@@ -132,6 +134,7 @@ class Invariants:
         self._account(before, job)
         self._slots.check_job(job)
         self.groups.job_saved(before, job)
+        self.task_events.job_saved(job)
 
     def task_changed(self, event: Event) -> None:
         """Check a task that ECS changed."""
@@ -160,20 +163,6 @@ class Invariants:
             self.check("never two live tasks of one job", len(placements) <= 1, message)
             self._slots.check_task(job_id, self.jobs.get(job_id))
             self.groups.check_task(self.jobs.get(job_id))
-
-    def task_change_handled(self, detail: Mapping[str, Any]) -> None:
-        """Check that the job of a task that was not given up knows what the event said, handled without an error."""
-        arn = detail["taskArn"]
-        job = self.jobs.get(str(detail.get("startedBy", "")).rpartition("/")[0])
-        attempt = job.attempt if job and not job.state.is_final and arn not in self.denied else None
-        if attempt is not None and attempt.task_id == arn and not (attempt.stop or attempt.placement.is_lost):
-            # An event of a rank from before all are placed, or are known, is made up for by the next look.
-            is_early = job is not None and job.definition.nodes > 1 and not attempt.task_version
-            is_early = is_early or any(
-                self._facts.is_missing(each) for each in attempt.placement.task_ids if each != arn
-            )
-            is_known = is_early or attempt.task_version >= detail["version"]
-            self.check("what ECS told is known", is_known, f"{arn[-6:]} {detail['lastStatus']}")
 
     def container_started(self, spec: ProcessSpec) -> None:
         """Check that a training starts with the parameters of its placement, under its own prefix."""
