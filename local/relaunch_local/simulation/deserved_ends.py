@@ -233,11 +233,9 @@ class DeservedEnds:
     def _is_placed_in(self, reservation: CapacityReservation, job: Job) -> bool:
         """Return whether ECS places tasks of a job on an instance in a reservation."""
         simulator = self._account.simulator
-        cluster = simulator.clusters.get(CLUSTER)
-        kind, zone = reservation.instance_type, reservation.zone
-        host = simulator.instances.describe_new(
-            LaunchSpecification(kind, Purchase.ON_DEMAND, zone, cluster, DEFAULT_IMAGE_ID)
-        )
+        place = (reservation.zone, simulator.clusters.get(CLUSTER), DEFAULT_IMAGE_ID)
+        spec = LaunchSpecification(reservation.instance_type, Purchase.ON_DEMAND, *place)
+        host = simulator.instances.describe_new(spec)
         return not find_violated(simulator, job.definition.task_definition, host)
 
     def _not_late(self, job: Job) -> str:
