@@ -8,7 +8,9 @@ from relaunch_local.ecs import Clock
 from relaunch_local.simulation.checks.agents import AgentChecks
 from relaunch_local.simulation.checks.facts import AccountFacts
 
-JOB, HOST, MINUTE = "j-1", "arn:host", timedelta(minutes=1)
+JOB = "j-1"
+HOST = "arn:host"
+MINUTE = timedelta(minutes=1)
 
 
 @pytest.mark.parametrize(
