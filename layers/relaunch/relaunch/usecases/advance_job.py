@@ -293,15 +293,10 @@ def _leave_machine(job: Job, effect: ReleaseMachine | AbandonMachine, deps: JobD
     event: MachineEvent = (
         MachineAbandoned(job.job_id, effect.reason)
         if isinstance(effect, AbandonMachine)
-        else release_by(effect, job.job_id)
+        else ClaimReleased(job.job_id, effect.reason, is_unusable=effect.is_unusable, is_unused=effect.is_unused)
     )
     machine = advance_machine(effect.machine_id, lambda _machine: event, deps)
     return None if machine is None else find_left(job, machine, deps.clock.now())
-
-
-def release_by(effect: ReleaseMachine, job_id: str) -> ClaimReleased:
-    """Return the release of a machine by a job, whose effect knows whether the machine is sound."""
-    return ClaimReleased(job_id, effect.reason, is_unusable=effect.is_unusable, is_unused=effect.is_unused)
 
 
 def _admit_waiting(job: Job, deps: JobDependencies) -> None:

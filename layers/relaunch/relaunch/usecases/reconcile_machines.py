@@ -24,7 +24,7 @@ from relaunch.core.machines.groups import member_ids
 from relaunch.core.machines.living import HANDOVER_TIME, HEARTBEAT
 from relaunch.core.machines.machine import Claim, Machine, MachineState
 from relaunch.ports import FleetDependencies, PortError, ReconcileDependencies, Termination
-from relaunch.usecases.advance_job import advance_job, release_by
+from relaunch.usecases.advance_job import advance_job
 from relaunch.usecases.advance_machine import advance_machine
 from relaunch.usecases.look_at_agents import Agents
 from relaunch.usecases.observe_machine import node_seen
@@ -169,7 +169,9 @@ def _find_release(claim: Claim, machine: Machine, deps: FleetDependencies) -> Cl
     # A job that could not release it yet has saved what is wrong with the machine.
     saved = [each for each in (job.pending if job is not None else ()) if isinstance(each, ReleaseMachine)]
     own = next((each for each in saved if each.machine_id == machine.machine_id), None)
-    return release_by(own, claim.job_id) if own else ClaimReleased(claim.job_id, "its job does not need it")
+    if own is None:
+        return ClaimReleased(claim.job_id, "its job does not need it")
+    return ClaimReleased(claim.job_id, own.reason, is_unusable=own.is_unusable, is_unused=own.is_unused)
 
 
 def _due(machine: Machine, deps: FleetDependencies) -> MachineDue | None:

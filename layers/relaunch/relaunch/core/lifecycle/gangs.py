@@ -19,15 +19,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.attempt import Attempt, IntentKind
+from relaunch.core.jobs.attempt import Attempt, IntentKind, StopIntent
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import ReportedCause, StopReport, TaskObservation, TaskPhase
 from relaunch.core.lifecycle.decision import Decision, ignore, move, set_next_check
 from relaunch.core.lifecycle.events import SurvivorsLeft, TaskMissing
-from relaunch.core.lifecycle.own_ends import as_it_ended, had_ended, is_stopped_by_relaunch
-from relaunch.core.lifecycle.stop_reason import ended_at, exit_code_of
+from relaunch.core.lifecycle.stop_reason import BY_RELAUNCH, CLOCK_SKEW, ended_at, exit_code_of
 
 PEERS_MAY_TAKE = timedelta(seconds=300)
 """How long the others may run on after the first rank that ended with 0: torchrun's agents wait so long for each other
@@ -246,6 +245,32 @@ def _as_they_ended(job: Job, known: dict[int, TaskObservation]) -> dict[int, Tas
         rank: as_it_ended(each) if had_ended(each, intent) or is_before_first(each) else each
         for rank, each in known.items()
     }
+
+
+def is_stopped_by_relaunch(seen: TaskObservation) -> bool:
+    """Return whether Relaunch called for the stop of a task, for another reason than a warning by EC2.
+
+    For a warning it may do so before it can save an intent: nothing tells then which was first.
+    """
+    causes = seen.report.causes
+    is_called = ReportedCause.STOP_CALLED in causes and ReportedCause.INTERRUPTED not in causes
+    return is_called and BY_RELAUNCH in seen.report.text
+
+
+def had_ended(seen: TaskObservation, intent: StopIntent | None) -> bool:
+    """Return whether the containers of a task that Relaunch stopped had ended before it meant to.
+
+    A target gives the reason of a stop that it is asked for until it hears of the end, which may have been before that:
+    the agent of the instance was away.
+    """
+    at = seen.containers_ended_at or seen.stopped_at
+    return is_stopped_by_relaunch(seen) and intent is not None and at is not None and at + CLOCK_SKEW < intent.at
+
+
+def as_it_ended(seen: TaskObservation) -> TaskObservation:
+    """Return a task that had ended before Relaunch stopped it, without the reason of that stop."""
+    causes = seen.report.causes - {ReportedCause.STOP_CALLED} | {ReportedCause.ENDED}
+    return replace(seen, report=StopReport("it had ended before it was stopped", causes))
 
 
 def _waited_in_vain(decides: TaskObservation, known: Iterable[TaskObservation], now: datetime) -> bool:

@@ -25,8 +25,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import HostObservation, TaskObservation
 from relaunch.core.lifecycle.decision import Decision, move, set_next_check
-from relaunch.core.lifecycle.gangs import MET_WITHIN, is_gang
-from relaunch.core.lifecycle.own_ends import as_it_ended, had_ended
+from relaunch.core.lifecycle.gangs import MET_WITHIN, as_it_ended, had_ended, is_gang
 from relaunch.core.lifecycle.restart_policy import is_interruption
 from relaunch.core.lifecycle.stop_reason import (
     EXIT_SIGKILL,
