@@ -8,7 +8,7 @@ import json
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -91,6 +91,13 @@ def _rates(group: Group, stores: Any) -> object:
     return not hasattr(stores, "rates") or stores.rates.load_rate(pk_of(group), sk_of(group)).observed
 
 
+def _costs(group: Group, stores: Any) -> object:
+    first = date.fromisoformat(f"{pk_of(group)}-01")
+    load = getattr(stores.jobs, "load_costs", None)
+    # Releases that sum no costs never read them.
+    return load is None or load(first, first.replace(day=28))
+
+
 def _trigger(group: Group, stores: Any) -> object:
     source, _, name = pk_of(group).partition("#")
     return stores.definitions.find_definitions(TriggerSource(source), name)
@@ -127,6 +134,7 @@ _READ: Mapping[str, Callable[[Group, Any], object]] = {
     "MACHINES": lambda group, stores: stores.machines.load_totals(),
     "STARTS": _starts,
     "CAPACITY": _capacity,
+    "COSTS": _costs,
     "RATES": _rates,
     "DEFINITION": lambda group, stores: stores.definitions.load_registered(sk_of(group)),
     "TRIGGER": _trigger,

@@ -35,8 +35,8 @@ def _end_reason(machine: Machine, deps: FleetDependencies) -> str:
     Raises:
         TransientError: it does not say so yet.
     """
-    if machine.instance_id is None or not may_be_free(machine):
-        return ""
+    if machine.instance_id is None or machine.end_reason or not may_be_free(machine):
+        return machine.end_reason
     try:
         seen = deps.fleet.describe([machine.instance_id])[machine.instance_id]
     except PermanentError as error:

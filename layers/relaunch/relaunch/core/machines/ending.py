@@ -117,7 +117,8 @@ def instance_ending(machine: Machine, event: InstanceSeen, now: datetime, _limit
     """Follow an instance that ends: by EC2, by its watchdog, or by somebody else."""
     seen = event.observation
     detail = ", ".join(part for part in (f"{seen.instance_id} is {seen.state}", seen.state_reason) if part)
-    ended = replace(machine, ended_at=min(machine.ended_at or event.at, event.at))
+    end_reason = seen.state_reason or machine.end_reason
+    ended = replace(machine, ended_at=min(machine.ended_at or event.at, event.at), end_reason=end_reason)
     # Events have no reason; EC2's description of the instance, which is looked at next, has one.
     is_unready = machine.lacks_reason or (machine.state is MachineState.STARTING and machine.warned_at is None)
     is_late = now - ended.ended_at >= MISSING_GRACE if ended.ended_at else False
