@@ -1,10 +1,14 @@
 """Saving on a condition, and finishing what somebody else left."""
 
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
 
 from fakes.builders import make_running_job
 from fakes.jobs import InMemoryJobs
 from fakes.story import Story
+from relaunch.core.jobs.effects import LookForWarning
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.events import CancelAsked, TimePassed
@@ -88,6 +92,19 @@ def test_effects_that_somebody_else_has_done_meanwhile_are_no_trouble():
     assert job is not None
     assert job.state is JobState.STOPPING
     assert story.job(job_id).state is JobState.STOPPING
+
+
+@pytest.mark.parametrize(("is_known", "state"), [(True, JobState.RUNNING), (False, JobState.STOPPING)])
+def test_a_stored_warning_says_nothing_to_a_job_that_knows_one_of_its_instance(story, running_id, is_known, state):
+    job = story.job(running_id)
+    attempt = job.current_attempt
+    known = replace(attempt, warned_at=story.now - timedelta(minutes=1) if is_known else None)
+    story.jobs.save_job(Decision(replace(job, attempt=known, pending=(LookForWarning(attempt.instance_id),))))
+    story.jobs.save_warning(attempt.instance_id, story.now)
+
+    advance_job(running_id, lambda _job: None, story.deps)
+
+    assert story.job(running_id).state is state
 
 
 def test_an_ignored_event_writes_nothing(story, running_id):

@@ -162,11 +162,11 @@ def test_ec2_says_who_ended_an_instance_in_its_first_hour(machines):
 
 def test_why_an_instance_ended_is_waited_for_and_not_for_ever(machines, cancelled):
     finish(machines)
-    told = machines.load(machines.job(cancelled).charges.latest[0].machine_id)
-    machine = replace(told, end_reason="")
+    known = machines.load(machines.job(cancelled).charges.latest[0].machine_id)
+    machine = replace(known, end_reason="")
     before = machines.job(cancelled)
     machines.fleet.instances.clear()
-    charge_jobs(told, machines.deps)
+    charge_jobs(known, machines.deps)
     with pytest.raises(TransientError, match="why i-"):
         charge_jobs(machine, machines.deps)
     machines.clock.advance(10 * MINUTE)

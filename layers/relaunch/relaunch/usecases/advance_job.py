@@ -169,9 +169,11 @@ class JobLifecycle(Lifecycle[Job, JobEvent, Decision]):
             case ReleaseMachine() | AbandonMachine():
                 return _leave_machine(job, effect, deps)
             case LookForWarning():
-                # Either this finds the stored warning, or who handles the warning finds the link, which is stored.
+                # Either this finds the stored warning, or who handles the warning finds the link, which is stored. One
+                # that the job knows says more: what is stored has no time at which the instance is to be left.
+                is_known = job.attempt is not None and job.attempt.warned_at is not None
                 at = deps.jobs.load_warning(effect.instance_id)
-                return HostWarned(effect.instance_id, at) if at is not None else None
+                return HostWarned(effect.instance_id, at) if at is not None and not is_known else None
             case _:
                 assert_never(effect)
         return None

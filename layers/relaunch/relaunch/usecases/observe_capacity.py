@@ -153,14 +153,16 @@ def _warn_jobs(warning: HostWarned, calls: _Calls, deps: JobDependencies) -> lis
     for job_id in calls.attempt(deps.jobs.load_on_instance, instance_id) or ():
         calls.attempt(warn, job_id, warning)
     attempts = [job.attempt for job in warned.values() if job and job.attempt]
+    known = {attempt.task_id for attempt in attempts if attempt.warned_at or attempt.handover}
     # One that ECS did not know at the last look is known to live by this answer.
-    known = {each.task_id for each in attempts if (each.warned_at or each.handover) and each.missing is None}
+    found = {attempt.task_id for attempt in attempts if attempt.missing is not None}
     for task in calls.attempt(deps.targets.ecs.find_tasks_on, instance_id) or ():
-        if task.owner is None or task.task_id in known:
+        if task.owner is None or task.task_id in known - found:
             continue
         node = Node(task.node or "", instance_id, zone=task.zone)
         seen = (TaskSeen(task, node), replace(warning, task_id=task.task_id))
-        if not calls.succeeds(warn, task.owner.job_id, *seen) and not warning.is_rebalance:
+        is_warned = calls.succeeds(warn, task.owner.job_id, *seen) or task.task_id in known
+        if not is_warned and not warning.is_rebalance:
             calls.attempt(_stop_task, task.task_id, instance_id, deps)
     return list(warned.values())
 

@@ -281,8 +281,8 @@ class Machine:
     instance). `warned_at` is when EC2 announced its interruption, `left_until` until when
     EC2 is left to end the instance, which it does not bill then. `idle_since` is when its last claim was released.
     `asked_at` is when EC2 was last asked for it, `uncertain_since` since when it is unknown whether it had an effect.
-    `unseen_since` is when EC2 first did not know the instance, `ended_at` when EC2 said that it shuts down, `end_reason`
-    why, by its StateReason: EC2 describes an instance that is gone for an hour only.
+    `unseen_since` is when EC2 first did not know the instance, `ended_at` when EC2 said that it shuts down, and
+    `end_reason` its StateReason then: EC2 describes an instance that is gone for an hour only.
     `is_unusable`: a task could not start on it. `lacks_reason`: it ended before it was ready, and EC2 has not said why.
     `leave_by` is when it is ended although jobs claim it, because it does not confirm the stop of a task or its agent
     stays away. `away_since` is since when its agent has not been connected at any look, or event of ECS;
