@@ -248,6 +248,9 @@ class Costs:
         ended_at = machine.ended_at or host.ended_at or host.launched_at
         warning = self._facts.first_warning(host.instance_id)
         is_sure = warning is not None and warning[1] <= (machine.state_since or ended_at) + _CHARGED_WITHIN
+        if warning is not None and host.terminated_at is not None and warning[1] > host.terminated_at + _HOUR:
+            # EC2 has forgotten why it ended; by when, an event says that may be of minutes later.
+            is_sure = False
         if not is_free or host.reservation_id or (is_sure and ended_at - host.launched_at < _HOUR - _SKEW):
             return ()
         until = max(ended_at, host.launched_at + _LEAST)
