@@ -32,6 +32,7 @@ from relaunch.core.lifecycle.events import CheckpointsRead
 from relaunch.core.lifecycle.long_waits import describe_end, wait_of
 from relaunch.core.offerings.capacity_memory import placement_scope
 from relaunch.core.records import dataclass
+from relaunch.core.revisions.revision import STOP_TIMEOUT_SECONDS, find_stop_timeout
 from relaunch.core.selection.expected_cost import CHECKPOINT_INTERVAL
 
 EARLY = timedelta(minutes=10)
@@ -343,15 +344,28 @@ def _saving_seconds(job: Job, newest: SavedCheckpoint) -> float:
     """
     attempt = job.current_attempt
     began = attempt.started_at or newest.saved_at
-    ended = began + _ran(attempt)
-    intent_at = attempt.intent.at if attempt.intent is not None else ended
-    told_at = min(intent_at, attempt.warned_at or ended, ended)
+    told_at = _told_at(job, began + _ran(attempt))
     times = [at for at in (*(at for _, at in newest.earlier), newest.saved_at) if at <= told_at]
     if not times:
         least = min(told_at - began, _LONGEST_SAVING)
         return job.progress.saving_seconds or (least.total_seconds() if least > CHECKPOINT_INTERVAL else 0.0)
     between = max((later - sooner for sooner, later in pairwise(times)), default=timedelta(0))
     return max(min(times[0] - began, _LONGEST_SAVING), between).total_seconds()
+
+
+def _told_at(job: Job, ended_at: datetime) -> datetime:
+    """Return from when on the attempt may have saved because it was asked to stop; its end if nobody asked.
+
+    A stop that took its machine away, and of which neither a warning nor an intent is noted, has no time: the task was
+    stopped while its job could not be read, or EC2 shut the instance down. SIGKILL follows within the stop time-out.
+    """
+    attempt = job.current_attempt
+    noted = [at for at in (attempt.warned_at, attempt.intent.at if attempt.intent is not None else None) if at]
+    if not noted and attempt.stop is not None and is_interruption(attempt.stop.kind):
+        timeout = find_stop_timeout(job.definition, job.revision)
+        seconds = timeout.seconds if timeout is not None else STOP_TIMEOUT_SECONDS
+        return (attempt.program_ended_at or ended_at) - timedelta(seconds=seconds)
+    return min([*noted, ended_at])
 
 
 def _ran(attempt: Attempt) -> timedelta:
