@@ -188,8 +188,8 @@ class SimulatedAccount(CheckedWrites):
         self.job_events = JobEventChecks(self.clock, self.chance, check, self._hosts, targets)
         self.early_stops = EarlyStops(*checked, limits.machines)
         self.metrics = MetricChecks(self.runtime, check, self.endings)
-        pages = self.scenario.page_size
-        self.stalls = StallChecks(self.clock, self.objects, check, lambda: self.trainings, self.chance, pages)
+        trained = (lambda: self.trainings, self.chance, self.facts)
+        self.stalls = StallChecks(self.clock, self.objects, check, *trained, self.scenario.page_size)
         self.costs = Costs(
             self.clock,
             check,

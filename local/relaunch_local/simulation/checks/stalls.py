@@ -14,6 +14,7 @@ from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.aws.trainings import Trainings
 from relaunch_local.simulation.chance import Chance
+from relaunch_local.simulation.checks.facts import AccountFacts
 
 # What docs/checkpoints.md promises.
 _LEAST = timedelta(minutes=30)
@@ -32,6 +33,7 @@ class StallChecks:
     _check: Callable[[str, bool, str], None]
     _trainings: Callable[[], Trainings]
     _chance: Chance
+    _facts: AccountFacts
     _page_size: int | None = None
     """How small the pages of lists are; None: as large as AWS gives them."""
     _said: dict[str, int] = field(default_factory=dict)
@@ -79,6 +81,10 @@ class StallChecks:
         since = now - _KNOWN_WITHIN
         if attempt.started_at is None or attempt.started_at > since:
             return  # what an earlier task of the attempt saved is known once this one is looked at
+        task_id = attempt.task_id or ""
+        ended_at = self._facts.ran_until(task_id)
+        if ended_at is not None and self._facts.is_unknown(task_id, ended_at):
+            return  # that it ran is known by its events alone, which may be late
         steps = [step for number, step, at in saved if number == attempt.number and at <= since]
         known = job.noted.step if job.noted is not None and job.noted.attempt == attempt.number else -1
         message = f"{job.job_id}/{attempt.number}: {known}, and {max(steps, default=-1)} is saved"

@@ -13,12 +13,14 @@ from relaunch_local.simulation.aws.recipes import Recipe
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.aws.trainings import Trainings, _Training
 from relaunch_local.simulation.chance import Chance
+from relaunch_local.simulation.checks.facts import AccountFacts
 from relaunch_local.simulation.checks.stalls import StallChecks
 
 HOUR = timedelta(hours=1)
 UNSAVED = "what is noted of a training is saved"
 SAVES = "only a training that saves nothing has stalled"
 TWICE = "a stall is said once"
+KNOWN = "how far a training is, is known in time"
 TRAINS = "a job that trains is not said to be stalled"
 
 
@@ -78,6 +80,33 @@ def test_a_stall_of_a_training_that_works_is_found(since, stalls_at, broken):
     assert found == broken
 
 
+@pytest.mark.parametrize(
+    ("has_ended", "is_named_before", "broken"),
+    [
+        pytest.param(False, False, [KNOWN], id="it runs"),
+        pytest.param(True, True, [KNOWN], id="it was known when it ended"),
+        pytest.param(True, False, [], id="it was named once ECS had forgotten it"),
+    ],
+)
+def test_a_step_that_is_not_known_is_found_unless_nobody_could_know_that_its_task_ran(
+    has_ended, is_named_before, broken
+):
+    found, checks, now = make_checks()
+    job = make_running_job()
+    task_id = job.current_attempt.task_id
+    job = replace(job, attempt=replace(job.current_attempt, started_at=now - 2 * HOUR))
+    checks._chance.is_calm, checks._calm_since = True, now - HOUR
+    facts = checks._facts
+    facts.forgotten = {task_id}
+    facts.known_at[task_id] = now - 2 * HOUR if is_named_before else now
+    if has_ended:
+        facts._stopped_at[task_id] = now - HOUR
+
+    checks.job_saved(None, job)
+
+    assert found == broken
+
+
 def make_checks():
     """Make checks of a job that saved its steps 50 and 60 two hours and one hour ago, what they find, and the time."""
     clock = Clock()
@@ -92,5 +121,6 @@ def make_checks():
         key = f"resnet/resnet-1f2e3d4c/attempt-1/step-{step:07d}/manifest.json"
         objects.write("acme-checkpoints", key, b"{}", now - hours * HOUR)
     trainings = Trainings(clock, Chance(1, clock.now), objects, {})
-    checks = StallChecks(clock, objects, check, lambda: trainings, Chance(0, clock.now))
+    facts = AccountFacts(clock, lambda _arn: "")
+    checks = StallChecks(clock, objects, check, lambda: trainings, Chance(0, clock.now), facts)
     return found, checks, now
