@@ -27,6 +27,7 @@ _READ = timedelta(seconds=67)
 _EARLY = timedelta(minutes=10)
 EARLY_FAILURES = 1
 _IDLE_BOUND = timedelta(hours=24)
+_QUEUE_BOUND = timedelta(days=14)
 # ECR is asked every two minutes in case its event was lost.
 _IMAGE_LOOK = timedelta(seconds=130)
 
@@ -119,8 +120,9 @@ class DeservedEnds:
             return "" if self._useless_machines.may_end(job) else "what it needs was there"
         if "gained no step" in job.reason:
             return ""  # check_progress says whether that is so
-        if job.reason.startswith("not running within ") or "not running for " in job.reason:
-            return self._not_idle(job)
+        is_held = job.reason.startswith("it waited for ") and " of its concurrency group " in job.reason
+        if is_held or job.reason.startswith("not running within ") or "not running for " in job.reason:
+            return self._not_held(job) if is_held else self._not_idle(job)
         if "its stop was not confirmed within" in job.reason:
             unconfirmed = {self._facts.host_of(arn) for arn in self._facts.unconfirmed_stops(GIVEN_UP_AFTER)}
             last = {self._facts.host_of(arn) for arn in self._invariants.tasks[job.job_id]}
@@ -135,6 +137,31 @@ class DeservedEnds:
         if idle < _IDLE_BOUND - CLOCK_SKEW:
             return f"it did not run for {idle} only"
         return "" if self._useless_machines.may_end(job) else "what it needs was there"
+
+    def _not_held(self, job: Job) -> str:
+        """Return what is wrong with the end of a job that waited for its group for two weeks, empty if it had to.
+
+        Only one that had a task before, and that the account let start no other one until it failed, holds its group
+        for so long.
+        """
+        ended_at = job.ended_at or self._account.clock.now()
+        if self._invariants.tasks[job.job_id]:
+            return "it had a task, and held its group itself"
+        if ended_at - job.accepted_at < _QUEUE_BOUND - CLOCK_SKEW:
+            return f"it waited for {ended_at - job.accepted_at} only"
+        is_held = any(
+            self._useless_machines.may_end(other)
+            and other.ended_at is not None
+            and other.ended_at + CLOCK_SKEW >= ended_at
+            and self._had_task_before(other, job.accepted_at)
+            for other in self._invariants.groups.others_of(job)
+        )
+        return "" if is_held else "no other job held its group"
+
+    def _had_task_before(self, job: Job, at: datetime) -> bool:
+        """Return whether ECS made a task for a job before a time."""
+        created = (timestamp(each, "createdAt") for each in self._invariants.tasks[job.job_id].values())
+        return any(each is not None and each <= at for each in created)
 
     def early_failures(self, job: Job, *, with_excused: bool) -> list[str]:
         """Return the latest tasks in a row that failed soon after their start, without a checkpoint.

@@ -65,6 +65,13 @@ class Groups:
         message = f"{job.job_id} beside {', '.join(others)}"
         self._check("one job of a concurrency group has a task at a time", not others, message)
 
+    def others_of(self, job: Job) -> list[Job]:
+        """Return the other jobs of the group that a job is in by its trigger, each as it was saved last."""
+        group = _group_of(job)
+        if group is None:
+            return []
+        return [each for each in self._jobs[group].values() if each.job_id != job.job_id]
+
     def check_end(self) -> None:
         """Check that the newest job of each group was replaced by none."""
         for (definition, name), jobs in self._jobs.items():

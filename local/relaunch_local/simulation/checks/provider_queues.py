@@ -31,7 +31,7 @@ _OTHER_CAUSE = timedelta(hours=1)
 _MOST_LOOKED_AT = 100
 """With more tasks the application does not look at all of them (docs/operations.md)."""
 _OWN_CAUSE = timedelta(minutes=20)
-"""For so long a job may avoid where its task did not start, or blamed its machine."""
+"""For so long a job may avoid where its task did not start, blamed its machine, or got none but those it avoids."""
 
 
 class SeesPools(Protocol):
@@ -111,15 +111,30 @@ class ProviderQueues:
                 provider = host.provider.name if host.provider else ""
                 is_known = pair in self._beside_since
                 begins = provider in self._full_since and job.job_id in self._waiting
-                if (is_known or begins) and self._is_for(job, host) and not self._has_ended_lately(job):
+                if (is_known or begins) and self._is_for(job, host) and not self._avoids_for_itself(job, provider):
                     yield pair
 
-    def _has_ended_lately(self, job: Job) -> bool:
-        """Return whether a task of the job that had an instance ended lately."""
+    def _avoids_for_itself(self, job: Job, provider: str) -> bool:
+        """Return whether a task of the job ended lately that had an instance, or that waited for one in vain.
+
+        The latter counts only for a job that is kept from instances, as its tasks did not start there: that it gets
+        none is about the job alone, so that no machine that is free ends it.
+        """
         now = self._clock.now()
         tasks = self._tasks[job.job_id].values()
-        ends = (at for each in tasks if each.get("containerInstanceArn") and (at := timestamp(each, "stoppedAt")))
-        return any(now - at <= _OWN_CAUSE for at in ends)
+        started_at = max((at for each in tasks if (at := timestamp(each, "startedAt"))), default=None)
+        is_kept = False
+        for each in sorted(tasks, key=lambda each: str(each.get("createdAt", ""))):
+            ended_at = timestamp(each, "stoppedAt")
+            if ended_at is None:
+                continue
+            has_instance = bool(each.get("containerInstanceArn"))
+            is_in_vain = is_kept and each.get("capacityProviderName") == provider
+            if (has_instance or is_in_vain) and now - ended_at <= _OWN_CAUSE:
+                return True
+            has_failed_to_start = has_instance and "startedAt" not in each
+            is_kept |= has_failed_to_start and (started_at is None or ended_at > started_at)
+        return False
 
     def _is_free(self, host: Instance) -> bool:
         provider = host.provider
