@@ -119,6 +119,7 @@ def test_a_launch_needs_the_time_to_start_and_to_reach_a_checkpoint(left: timede
     ("hours", "checkpoint", "minutes"),
     [
         pytest.param(0.2, None, 8 + 12, id="short"),
+        pytest.param(0.01, None, 8 + 10, id="done before the end of the block is announced, if the estimate is right"),
         pytest.param(0.2, "s3://acme/resnet/", 8 + 12, id="short with checkpoints"),
         pytest.param(20, "s3://acme/resnet/", 8 + 30, id="long with checkpoints"),
         pytest.param(20, None, 8 + 1200, id="long without: all would be lost"),

@@ -12,7 +12,7 @@ from relaunch.core.offerings.managed_instances import managed_rejection
 from relaunch.core.offerings.offering import GP3_USD_PER_GIB_MONTH, CapacityMemory, Offering
 from relaunch.core.offerings.peaks import Peaks
 from relaunch.core.offerings.quotas import NO_QUOTAS, Quotas, quota_of
-from relaunch.core.offerings.reservations import TAKEN_BEFORE_END
+from relaunch.core.offerings.reservations import TAKEN_BEFORE_END, WARNED_BEFORE_END
 from relaunch.core.records import dataclass
 from relaunch.core.selection.expected_cost import CHECKPOINT_INTERVAL, NO_PEAKS, START_OVERHEAD, WorkAhead, derive_work
 from relaunch.core.selection.instance_type_filters import find_unsatisfied
@@ -31,6 +31,9 @@ _NONE = timedelta(0)
 _QUOTA_POLL_INTERVAL = timedelta(minutes=5)
 # Nor when an instance of a reservation is free again, or somebody extends it.
 _RESERVATION_POLL_INTERVAL = timedelta(minutes=5)
+# A machine that starts once EC2 has announced the end of its Capacity Block is never warned, and what was trained there
+# is lost: an estimate may be wrong, and is used up by a job that takes longer.
+_LEAST_IN_RESERVATION = START_OVERHEAD + WARNED_BEFORE_END - TAKEN_BEFORE_END
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,8 @@ def _least_reserved_time(work: WorkAhead | None, machine: InstanceType) -> timed
     if work is None or speed is None:
         return START_OVERHEAD + CHECKPOINT_INTERVAL
     duration = work.at_speed(speed.slow).duration_left
-    return START_OVERHEAD + (min(CHECKPOINT_INTERVAL, duration) if work.has_checkpoint else duration)
+    least = START_OVERHEAD + (min(CHECKPOINT_INTERVAL, duration) if work.has_checkpoint else duration)
+    return max(least, _LEAST_IN_RESERVATION)
 
 
 def _price_caps(own: float | None, stack: float | None) -> tuple[PriceCap, ...]:
