@@ -115,7 +115,7 @@ class ProviderQueues:
                     yield pair
 
     def _avoids_for_itself(self, job: Job, provider: str) -> bool:
-        """Return whether a task of the job ended lately that had an instance, or that waited for one in vain.
+        """Return whether a task of the job ended lately that had an instance, or waited for one and got none.
 
         The latter counts only for a job that is kept from instances, as its tasks did not start there: that it gets
         none is about the job alone, so that no machine that is free ends it.
@@ -129,8 +129,8 @@ class ProviderQueues:
             if ended_at is None:
                 continue
             has_instance = bool(each.get("containerInstanceArn"))
-            is_in_vain = is_kept and each.get("capacityProviderName") == provider
-            if (has_instance or is_in_vain) and now - ended_at <= _OWN_CAUSE:
+            got_none = is_kept and each.get("capacityProviderName") == provider
+            if (has_instance or got_none) and now - ended_at <= _OWN_CAUSE:
                 return True
             has_failed_to_start = has_instance and "startedAt" not in each
             is_kept |= has_failed_to_start and (started_at is None or ended_at > started_at)

@@ -191,13 +191,13 @@ def test_a_program_that_saves_step_0_at_its_start_and_nothing_more_ends():
             stopped(60 * MINUTE, program_ended_at=NOW + 57 * MINUTE),
             saved(9, 56 * MINUTE, earlier=((3, 20 * MINUTE),)),
             1_200,
-            id="nobody-noted-when-it-was-told",
+            id="nobody-noted-when-it-was-warned",
         ),
         pytest.param(
             stopped(60 * MINUTE, StopKind.USER_ERROR),
             saved(9, 60 * MINUTE, earlier=((3, 20 * MINUTE),)),
             2_400,
-            id="nobody-told-it",
+            id="nobody-warned-it",
         ),
         pytest.param(
             stopped(5 * MINUTE, intent=StopIntent(IntentKind.INTERRUPTION, NOW + 4 * MINUTE, "")),
