@@ -3,7 +3,7 @@
 What a pod does reaches the invariants as an event of a task of ECS, so that those of tasks hold for pods too.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -117,8 +117,10 @@ class Troubles:
     suspended: dict[str, datetime] = field(default_factory=dict)
     released: set[str] = field(default_factory=set)
     """The best-effort capacity of the pod was announced to be released, and was."""
-    announced: set[str] = field(default_factory=set)
-    """A taint announced the end of its node, with which the pod ended."""
+    announced: dict[str, datetime] = field(default_factory=dict)
+    """When a taint announced the end of its node, with which the pod ended."""
+    looked_at: defaultdict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))
+    """When a function was answered what became of it, and could read its node."""
     unheard: set[str] = field(default_factory=set)
     """Its node was cut off."""
 
@@ -247,13 +249,18 @@ class ClusterWorld:
             self.asked_at.setdefault(task_id, self._clock.now())
             on_effect(kind, task_id)
 
+        def described(names: Sequence[str]) -> None:
+            self.gangs.described(names)
+            for each in names:
+                self.troubles.looked_at[each].append(self._clock.now())
+
         transport = ClusterTransport(self.cluster, calls, page_size, reads_nodes=self._scenario.reads_nodes)
         transport.on_refused = on_refused
         name = self._scenario.definition.target
         connection: Any = ClusterConnection(transport, lambda: clients.sign_in(name), self._clock)
         client = KubernetesClient(connection)
         made = kubernetes_target(client, name, STACK, self._scenario.labels, self._clock.now)
-        target: Any = _NotingTarget(made, stopped, self.gangs.described)
+        target: Any = _NotingTarget(made, stopped, described)
         found: TaskTarget = target
         return found
 

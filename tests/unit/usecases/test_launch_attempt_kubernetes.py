@@ -61,6 +61,16 @@ def test_a_lost_answer_is_asked_for_again_and_there_is_one_job():
     assert story.arn(job_id) in story.tasks.tasks
 
 
+def test_the_job_of_a_gang_that_is_found_when_its_launch_is_not_repeated_any_more_is_its_task():
+    story = Story(replace(ON_ACS, purchase=PurchasePolicy.ON_DEMAND, nodes=2), target=Target.ACS)
+    job_id = story.launch_unanswered(takes_effect=True)
+
+    story.clock.advance(51 * MINUTE)
+    story.deliver()
+
+    assert story.attempt(job_id).task_id in story.tasks.tasks
+
+
 def test_capacity_that_is_taken_away_is_tried_first_and_the_other_if_it_does_not_come():
     story = Story(ON_ACS, target=Target.ACS)
     job_id = story.submit_and_deliver()

@@ -17,7 +17,7 @@ from relaunch.core.launches.launch import (
 )
 from relaunch.core.launches.launch_plan import plan_launch
 from relaunch.core.lifecycle.events import LaunchAnswered, LaunchRepeated, PlacementExpired
-from relaunch.core.lifecycle.gangs import has_gang
+from relaunch.core.lifecycle.gangs import has_gang, is_gang
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
 from relaunch.core.machines.groups import first_ids_of
 from relaunch.core.machines.machine import MachineState
@@ -191,6 +191,9 @@ def _look_for_task(job: Job, deps: LaunchDependencies, *, is_certain: bool) -> J
         return _give_up_gang(job, found, deps, is_certain=is_certain)
     if found:
         newest = max(found, key=_made_at)
+        if is_gang(job):
+            placed = TaskPlaced(newest.task_id)
+            return apply_event(job, LaunchAnswered(attempt.number, attempt.placement.number, placed), deps)
         return apply_event(job, task_located(newest, job, deps), deps)
     if is_certain:
         return apply_event(job, PlacementExpired(attempt.number, attempt.placement.number), deps)

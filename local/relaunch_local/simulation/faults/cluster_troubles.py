@@ -145,8 +145,9 @@ class ClusterTroubles:
         world.gangs.unclear(pod for pod in world.pods() if pod["spec"]["nodeName"] == node)
         world.cluster.taint_node(node, self._dice.choice(_TAINTS))
         clock = self._account.clock
+        announced_at = clock.now()
         ends_in = self._dice.uniform(*_NOTICE_SECONDS)
-        clock.call_later(ends_in, lambda: _end_pods(world, node))
+        clock.call_later(ends_in, lambda: _end_pods(world, node, announced_at))
         clock.call_later(ends_in + _KUBELET_SECONDS, lambda: _remove_node(world, node))
         return True
 
@@ -162,10 +163,10 @@ def _task_of(pod: Document) -> str:
     return str(pod["metadata"]["labels"][TASK])
 
 
-def _end_pods(world: ClusterWorld, node: str) -> None:
+def _end_pods(world: ClusterWorld, node: str, announced_at: datetime) -> None:
     for pod in list(world.pods()) if node in world.nodes() else ():
         if pod["spec"].get("nodeName") == node:
-            world.troubles.announced.add(_task_of(pod))
+            world.troubles.announced[_task_of(pod)] = announced_at
             world.cluster.on_taken(pod, "announced")
             world.cluster._kubelet.release(pod)  # noqa: SLF001 - the fake has no other word for it
 

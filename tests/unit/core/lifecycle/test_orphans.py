@@ -42,6 +42,15 @@ def test_a_late_event_of_a_placement_that_is_kept_no_more_is_not_taken_for_that_
     assert (job.current_attempt.task_id == task_id(77)) is is_taken
 
 
+def test_the_job_of_a_gang_is_neither_taken_nor_stopped_before_its_launch_is_answered_as_its_pods_may_not_meet_yet():
+    one = with_attempt("fz", placement=make_placement(2, requested_at=NOW))
+    launching = replace(one, definition=replace(one.definition, nodes=2))
+
+    job = after(launching, seen("RUNNING", task_id=task_id(77), created_at=NOW))
+
+    assert (job.current_attempt.task_id, job.pending) == (None, launching.pending)
+
+
 def test_a_task_that_a_late_answer_tells_of_is_stopped():
     assert stopped_by(SITUATIONS["ca"], answered(TaskPlaced(ORPHANED))) == [ORPHANED]
 

@@ -13,6 +13,7 @@ from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.launches.launch import LaunchConflict, LaunchOutcome, TaskPlaced
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT, Decision, stop_effects
 from relaunch.core.lifecycle.events import LaunchAnswered, TaskSeen
+from relaunch.core.lifecycle.gangs import is_gang
 
 ORPHANED = "orphaned task"
 """The timeline event of a stopped orphan."""
@@ -49,13 +50,13 @@ def is_orphaned(job: Job, event: TaskSeen) -> bool:
 
 
 def _is_being_placed(job: Job, event: TaskSeen) -> bool:
-    """Return whether the task may be one of several that are being launched, whose names are not known before all are.
+    """Return whether the task may be of a gang that is being launched, which is not known before all of it is.
 
     If they are not launched, those that were placed are stopped, and seen again.
     """
     attempt = job.attempt
     seen = event.observation
-    if attempt is None or not attempt.placement.followers or attempt.placement.state is not PlacementState.PENDING:
+    if attempt is None or not is_gang(job) or attempt.placement.state is not PlacementState.PENDING:
         return False
     return seen.owner == job.attempt_key
 

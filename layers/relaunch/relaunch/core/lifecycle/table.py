@@ -5,7 +5,7 @@
 
 from datetime import datetime
 
-from relaunch.core.jobs.attempt import Attempt, PlacementState
+from relaunch.core.jobs.attempt import PlacementState
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, WaitReason
@@ -60,7 +60,7 @@ from relaunch.core.lifecycle.events import (
     TaskSeen,
     TimePassed,
 )
-from relaunch.core.lifecycle.gangs import needs_replacements
+from relaunch.core.lifecycle.gangs import is_gang, needs_replacements
 from relaunch.core.lifecycle.groups import with_group
 from relaunch.core.lifecycle.job_changes import with_change
 from relaunch.core.lifecycle.leases import with_leases
@@ -113,7 +113,7 @@ def is_new_observation(job: Job, event: TaskSeen) -> bool:
     """
     attempt = job.attempt
     seen = event.observation
-    if attempt is None or attempt.stop is not None or seen.owner != job.attempt_key or not _is_whole(attempt, seen):
+    if attempt is None or attempt.stop is not None or seen.owner != job.attempt_key or not _is_whole(job, seen):
         return False
     if attempt.task_id is None:
         # Of many closed placements only the latest are kept: a late event of an earlier one is older than this one.
@@ -131,10 +131,14 @@ def is_new_observation(job: Job, event: TaskSeen) -> bool:
     return attempt.missing is not None or is_held or waits_otherwise
 
 
-def _is_whole(attempt: Attempt, seen: TaskObservation) -> bool:
-    """Return whether the observation is of all tasks of the attempt, once they are known: they are judged together."""
+def _is_whole(job: Job, seen: TaskObservation) -> bool:
+    """Return whether the observation is of all tasks of the attempt, once they are known: they are judged together.
+
+    The Job of a gang may be there before its pods can meet: whoever launches it makes that so, and answers then.
+    """
+    attempt = job.current_attempt
     ranks = len(attempt.placement.ranks)
-    return seen.rank_count == ranks and (ranks == 1 or attempt.task_id is not None)
+    return seen.rank_count == ranks and (not is_gang(job) or attempt.task_id is not None)
 
 
 def tells_first_ended(job: Job, event: TaskSeen) -> bool:
@@ -152,7 +156,7 @@ def tells_instance(job: Job, event: TaskSeen) -> bool:
     if attempt is None or attempt.instance_id is not None or event.node is None:
         return False
     seen = event.observation
-    return _is_whole(attempt, seen) and bool(event.node.instance_id) and attempt.task_id == seen.task_id
+    return _is_whole(job, seen) and bool(event.node.instance_id) and attempt.task_id == seen.task_id
 
 
 def may_be_given_up(job: Job, event: TaskGivenUp) -> bool:
