@@ -91,7 +91,7 @@ RESERVATION_BUGS = (
         _token_of_each_launch,
         "one machine has one instance",
         10,
-        first=30_050,
+        first=30_010,
         world=_gangs_in_reservations,
     ),
 )

@@ -143,7 +143,8 @@ class ClusterJobs:
 
         A function that was killed, or of which a call failed, may have saved nothing of what it saw.
         """
-        announced_at, ended_at = cluster.troubles.announced[task], cluster.ended_at[task]
+        announced_at = cluster.troubles.announced[task]
+        ended_at = cluster.ended_at[task]
         looks = [at for at in cluster.troubles.looked_at[task] if announced_at <= at <= ended_at]
         passes = self._account.lambdas.passes["reconcile"]
         return any(began_at <= at <= until for at in looks for began_at, until in passes)
