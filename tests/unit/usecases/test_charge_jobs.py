@@ -182,3 +182,15 @@ def test_a_machine_is_charged_where_nobody_may_ask_why_it_ended(machines, cancel
     charge_jobs(gone, machines.deps)
 
     assert machines.job(cancelled).charges.latest != ()
+
+
+def test_a_function_with_an_older_machine_does_not_replace_the_newer_charge(machines, cancelled):
+    finish(machines)
+    charged = machines.job(cancelled)
+    newest = machines.load(charged.charges.latest[0].machine_id)
+    older = replace(newest, state_since=newest.state_since + 10 * MINUTE, version=newest.version - 1)
+
+    charge_jobs(older, machines.deps)
+
+    assert machines.job(cancelled) == charged
+    assert machines.deps.log.lines[-1][1]["reason"] == "the machine was saved since"

@@ -26,7 +26,7 @@ def charge_jobs(machine: Machine, deps: FleetDependencies) -> None:
     paid = (machine, prices, deps.clock.now(), _end_reason(machine, deps))
     days = days_of(*paid)
     for job_id, charge in charges_of(*paid).items():
-        _charge(job_id, MachineCharged(charge, days[job_id], machine.offering), deps)
+        _charge(job_id, MachineCharged(charge, days[job_id], machine.offering), machine, deps)
 
 
 def _end_reason(machine: Machine, deps: FleetDependencies) -> str:
@@ -60,8 +60,12 @@ def _spot_prices(machine: Machine, deps: FleetDependencies) -> list[tuple[dateti
         return []
 
 
-def _charge(job_id: str, event: MachineCharged, deps: FleetDependencies) -> None:
-    """Save a charge with its job, and in the sums; what else is to be done for the job is left to those who may."""
+def _charge(job_id: str, event: MachineCharged, machine: Machine, deps: FleetDependencies) -> None:
+    """Save a charge with its job, and in the sums; what else is to be done for the job is left to those who may.
+
+    Another function may have charged a newer version of the machine since this one was loaded. That charge stands: the
+    machine is read after the job, which is saved only if nobody charged it in between.
+    """
     for _ in range(_ATTEMPTS):
         job = deps.jobs.load_job(job_id)
         if job is None:
@@ -70,6 +74,9 @@ def _charge(job_id: str, event: MachineCharged, deps: FleetDependencies) -> None
         decision = decide(job, event, deps.clock.now(), deps.limits)
         if decision.job == job:
             return
+        if job.charges.has_charged(machine.machine_id) and _is_outdated(machine, deps):
+            deps.log.decided("ignored", job_id=job_id, machine_id=machine.machine_id, reason="the machine was saved since")
+            return
         JobLifecycle(deps).log(job, event, decision)
         try:
             deps.jobs.save_job(decision)
@@ -77,3 +84,9 @@ def _charge(job_id: str, event: MachineCharged, deps: FleetDependencies) -> None
             continue
         return
     raise StaleWriteError(f"job {job_id} was saved by others {_ATTEMPTS} times while a machine was charged to it")
+
+
+def _is_outdated(machine: Machine, deps: FleetDependencies) -> bool:
+    """Return whether a machine was saved since it was loaded: whoever did charges it again."""
+    latest = deps.machines.load_machine(machine.machine_id)
+    return latest is not None and latest.version != machine.version

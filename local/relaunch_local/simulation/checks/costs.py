@@ -308,14 +308,18 @@ class Costs:
         """Return what instance-hours of spot may cost more or less that are counted from the launch.
 
         EC2 counts them from when the instance is running, which nobody says, the record from its launch by the clock of
-        a function, and the price may change in between.
+        a function. The price may change in between; and each hour that costs something else than the one before costs
+        that so much sooner.
         """
         if host.purchase is not Purchase.SPOT or host.booted_at is None:
             return 0.0
         launched_at = host.launched_at - _SKEW
-        hours = math.ceil(((host.ended_at or self._clock.now()) - launched_at) / _HOUR)
-        begins = ((launched_at + number * _HOUR, host.booted_at + number * _HOUR) for number in range(hours))
-        return sum(abs(prices.spot_at(launched) - prices.spot_at(booted)) for launched, booted in begins)
+        ended_at = host.ended_at or self._clock.now()
+        begins = [launched_at + number * _HOUR for number in range(math.ceil((ended_at - launched_at) / _HOUR))]
+        pending = host.booted_at - launched_at
+        other = sum(abs(prices.spot_at(begin) - prices.spot_at(begin + pending)) for begin in begins)
+        sooner = sum(abs(prices.spot_at(begin) - prices.spot_at(begin - _HOUR)) for begin in begins[1:])
+        return other + sooner * (pending / _HOUR)
 
     @staticmethod
     def _split(
