@@ -7,6 +7,7 @@ host.
 
 import re
 from enum import StrEnum
+from functools import lru_cache
 
 from relaunch.adapters.start_errors import NAMES, meaning_of, tells_gpu_fault
 from relaunch.core.launches.launch import STOPPED_BY_WARNING, ReportedCause, StopReport
@@ -73,6 +74,8 @@ def report_of_task(stop_code: str, stopped_reason: str) -> StopReport:
     return StopReport(report.text, report.causes | {by_code}, report.error) if by_code else report
 
 
+# ECS tells the same of a stopped task for an hour, and of all tasks of a group at each look.
+@lru_cache(maxsize=256)
 def report_of_container(reason: str) -> StopReport:
     """Return what the reason of a container reports."""
     if not reason:
