@@ -262,8 +262,10 @@ class TaskLifecycle:
             return
         now = self.region.clock.now()
         task.stopping_at = task.stopping_at or now
-        # The agent notes it by its own clock, connected or not (aws/amazon-ecs-agent, Task.RecordExecutionStoppedAt).
-        task.execution_stopped_at = max((each.ended_at for each in task.containers if each.ended_at), default=now)
+        # The agent notes when the first essential container ended, by its own clock, connected or not
+        # (aws/amazon-ecs-agent, Task.RecordExecutionStoppedAt).
+        ends = (each.ended_at for each in task.containers if each.essential and each.ended_at)
+        task.execution_stopped_at = min(ends, default=now)
         task.last_status = LastStatus.DEPROVISIONING
         for container in task.containers:
             container.last_status = "STOPPED"

@@ -284,12 +284,12 @@ class TaskObservation:
     phase, for people. Of two observations the one with the higher `version` is newer. `pulled` is when the pull of its
     images began and ended, None if the target does not tell both. `report` tells why the task stopped, is stopping, or
     while it has no node is refused its start (START_REFUSED, STARTS_NOWHERE); `stop_code` is the target's code for it,
-    for people. `containers` are by name; `containers_ended_at` may be minutes before `stopped_at`, None if the target
-    does not tell it. `waiting_for` is why it does not run yet, as the target says it. `warned_at` is when the target
-    announced that it takes the capacity of the task away; None if it did not, or such warnings come otherwise.
-    `warning` says who announced it and how, as far as that is known. `may_have_run`: it has stopped, and the target
-    tells neither when it started nor that it did not. `cluster`: that of TaskTarget.identify. `is_suspended`: a queue
-    of the target holds it back, before or after its start.
+    for people. `containers` are by name; `containers_ended_at` is when the first essential one had ended, which may be
+    minutes before `stopped_at`, None if the target does not tell it. `waiting_for` is why it does not run yet, as the
+    target says it. `warned_at` is when the target announced that it takes the capacity of the task away; None if it did
+    not, or such warnings come otherwise. `warning` says who announced it and how, as far as that is known.
+    `may_have_run`: it has stopped, and the target tells neither when it started nor that it did not. `cluster`: that of
+    TaskTarget.identify. `is_suspended`: a queue of the target holds it back, before or after its start.
 
     Of a job of several nodes `rank_count` tasks are seen as one (core.lifecycle.gangs), of which `live_ranks` have not
     stopped. `held_nodes`: some of its pods have them, others find none. `newest_pod_at`: when the newest was made.

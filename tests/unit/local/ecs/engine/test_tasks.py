@@ -159,7 +159,9 @@ def test_when_an_essential_container_exits_the_others_are_stopped(region: Simula
         "train", container(), container(name="side", essential=False), container(name="quick", essential=False)
     )
     runtimes = {"main": 100.0, "side": None, "quick": 10.0}
-    region.script = lambda spec: Script(runtime_seconds=runtimes[spec.container], exit_code=3)
+    region.script = lambda spec: Script(
+        runtime_seconds=runtimes[spec.container], exit_code=3, sigterm_delay_seconds=20.0
+    )
     arn = region.run_one("g5-spot")
     region.wait_for(arn, "RUNNING")
 
@@ -169,6 +171,7 @@ def test_when_an_essential_container_exits_the_others_are_stopped(region: Simula
 
     assert {each["name"]: each["exitCode"] for each in task["containers"]} == {"main": 3, "side": 143, "quick": 3}
     assert task["stopCode"] == "EssentialContainerExited"
+    assert task["executionStoppedAt"] == task["stoppingAt"] < task["stoppedAt"] - timedelta(seconds=20)
 
 
 def test_an_out_of_memory_kill_carries_dockers_reason(offered: SimulatedRegion) -> None:
