@@ -182,9 +182,10 @@ class AccountFacts:
         """Note tasks that DescribeTasks described to a function that did not fail: one that did may have saved none."""
         self._last_missing.difference_update(task_arns)
 
-    def is_missing(self, task_arn: str) -> bool:
-        """Return whether the last answer of DescribeTasks about a task was MISSING."""
-        return task_arn in self._last_missing
+    def was_missing(self, task_arn: str, since: datetime) -> bool:
+        """Return whether DescribeTasks answered MISSING about a task since a time, or at the last answer before."""
+        spans = self._told_missing.get(task_arn, ())
+        return task_arn in self._last_missing or any(until >= since for _, until in spans[-1:])
 
     def last_seen_live(self, task_arn: str, until: datetime) -> datetime | None:
         """Return when, by then, DescribeTasks last answered that a task had not stopped; None if it never did."""

@@ -37,9 +37,10 @@ class TaskEvents:
         attempt = job.attempt if job and not job.state.is_final and arn not in self._denied else None
         if job is None or attempt is None or attempt.task_id != arn or attempt.stop or attempt.placement.is_lost:
             return
-        # Of several tasks nothing is kept before the table has them all, nor while ECS does not describe one of them:
-        # the next look makes up for it. Who began before that may have read the job as it was.
+        # Of several tasks nothing is kept before the table has them all, nor by a function to which ECS does not describe
+        # one of them: the next look makes up for it. Who began before that may have read the job as it was.
         is_early = job.definition.nodes > 1 and began_at < self._named_at[arn]
-        is_early = is_early or any(self._facts.is_missing(each) for each in attempt.placement.task_ids if each != arn)
+        others = (each for each in attempt.placement.task_ids if each != arn)
+        is_early = is_early or any(self._facts.was_missing(each, began_at) for each in others)
         is_known = is_early or attempt.task_version >= detail["version"]
         self._check("what ECS told is known", is_known, f"{arn[-6:]} {detail['lastStatus']}")
