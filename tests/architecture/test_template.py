@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from relaunch.core.selection.offering_filters import DEFAULT_MAX_PRICE_USD_PER_H
 from relaunch.entrypoints.refresh import SWEEP
 from relaunch.settings import Settings, parse_capacity_providers
 from relaunch_cli.deployment.concurrency import RESERVATIONS
+from relaunch_local.templates.resolver import Resolver
 
 
 def actions_of(statements: list[dict[str, Any]]) -> set[str]:
@@ -25,6 +26,23 @@ def test_every_function_is_there_under_its_name(template: Template) -> None:
     assert handlers == {name: f"{package}.handler.handle" for name, package in FUNCTIONS.items()}
     for name, package in FUNCTIONS.items():
         assert template.functions[name]["Environment"]["Variables"]["POWERTOOLS_SERVICE_NAME"] == package
+
+
+def test_conditions_compare_text(template: Template) -> None:
+    """AWS::LanguageExtensions takes the text "0" of a parameter for another value than the number 0.
+
+    Without that transform they are equal (aws-cloudformation/cfn-language-discussion, 153).
+    """
+
+    def operands(value: Any) -> Iterator[Any]:
+        if isinstance(value, dict):
+            yield from value.get("Fn::Equals", ())
+        for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            yield from operands(each)
+
+    compared = list(operands([template.conditions, template.assertions]))
+    assert len(compared) > 50
+    assert [each for each in compared if not isinstance(each, str | dict)] == []
 
 
 def layers_of(function: dict[str, Any]) -> list[list[str]]:
@@ -55,6 +73,14 @@ class TestFunctions:
             assert {"Ref": each.parameter} in reserved["Fn::If"]
             assert template.parameters[each.parameter]["Default"] == 0
             assert each.least >= at_once.get(each.function, 0)
+
+    @pytest.mark.parametrize("amount", ["0", "25"])
+    def test_zero_reserves_nothing_rather_than_that_none_runs(self, template: Template, amount: str) -> None:
+        """A function of which 0 are reserved is throttled for ever ("ReservedConcurrentExecutions", Lambda API)."""
+        given = {each.parameter: amount for each in RESERVATIONS}
+        functions = Resolver(template, **given).resolve(template.functions)
+        reserved = {functions[each.function].get("ReservedConcurrentExecutions") for each in RESERVATIONS}
+        assert reserved == {None if amount == "0" else amount}
 
     def test_none_is_in_a_network_of_ours(self, template: Template) -> None:
         assert [name for name, function in template.functions.items() if "VpcConfig" in function] == []
