@@ -11,13 +11,13 @@ _NAME = "Lambda concurrency"
 def check_concurrency(account: Account, reserved: Mapping[str, int], closed: Collection[str] = ()) -> Check:
     """Check that spot warnings and the webhook have what a flood must not take.
 
-    `reserved` is by parameter, without that of a function that the stack has not. `closed` are the functions that start
-    jobs and may not run.
+    `reserved` is by parameter, without that of a function that the stack has not. `closed` are functions that may
+    not run.
     """
     if closed:
         text = (
             f"{' and '.join(closed)} may not run (a reserved concurrency of 0), as a removal leaves them that did not "
-            "come to its end, or somebody who throttled them: they start no job"
+            "come to its end, or somebody who throttled them: they start no job, or stop none at a spot warning"
         )
         return problem(_NAME, text, "relaunch deploy, or relaunch uninstall to remove it all")
     lacking = [each for each in RESERVATIONS if reserved.get(each.parameter, each.least) < each.least]

@@ -10,7 +10,7 @@ from relaunch_cli.account_checks.roles import check_service_role
 from relaunch_cli.account_readers.calls import AccountCalls, UnreadError, known
 from relaunch_cli.deployment.account_roles import SERVICES
 from relaunch_cli.deployment.concurrency import RESERVATIONS, Account
-from relaunch_cli.deployment.receivers import RECEIVING
+from relaunch_cli.deployment.receivers import OPENED
 
 _NO_QUOTA = "NoSuchResourceException"
 _OPEN = ("PENDING", "CASE_OPENED")
@@ -40,13 +40,13 @@ def check_lambda(stack: str, calls: AccountCalls) -> Iterator[Check]:
     unreserved = limits.get("UnreservedConcurrentExecutions")
     if not isinstance(limit, int) or not isinstance(unreserved, int):
         raise UnreadError("lambda:GetAccountSettings answers no limits", "try again")
-    functions = (*(each.function for each in RESERVATIONS), *RECEIVING)
+    functions = (*(each.function for each in RESERVATIONS), *OPENED)
     found = {each: _reserved(each, stack, calls) for each in dict.fromkeys(functions)}
     reserved = {each.parameter: max(amount, 0) for each in RESERVATIONS
                 if (amount := found[each.function]) is not None}  # fmt: skip
     # A stack may have no webhook; where no function is found, there is no stack yet.
     reserved = reserved or {each.parameter: 0 for each in RESERVATIONS}
-    closed = [each for each in RECEIVING if found[each] == 0]
+    closed = [each for each in OPENED if found[each] == 0]
     yield check_concurrency(Account(limit, unreserved), reserved, closed)
 
 

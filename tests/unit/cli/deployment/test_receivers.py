@@ -38,6 +38,15 @@ def test_a_deployment_opens_what_a_removal_has_closed(webhook: int) -> None:
     ]
 
 
+def test_a_deployment_opens_what_answers_spot_warnings_too() -> None:
+    functions = FakeReceivers()
+    functions.reserved = {"relaunch-ObserveCapacityFunction": 0}
+
+    open_receivers("relaunch", {"ObserveCapacityFunction": 10}, functions, functions, lambda _line: None)
+
+    assert functions.reserved == {"relaunch-ObserveCapacityFunction": 10}
+
+
 def test_what_runs_is_left_as_it_is() -> None:
     functions = FakeReceivers()
     functions.reserved = {"relaunch-JobApiFunction": 3}
