@@ -1,5 +1,6 @@
 """What the role of launch_attempt may run, register and pass: the template's policy, as IAM would evaluate it."""
 
+import json
 import re
 
 import pytest
@@ -9,7 +10,9 @@ from architecture.conftest import Template
 from architecture.role_policies import RolePolicies
 from fakes.simulated_region import SimulatedRegion
 from relaunch.kubernetes_settings import read_pod_grants
+from relaunch_cli.deployment.launch_policies import characters_of_launch_policies
 from relaunch_local.iam.policies import PolicyAuthorizer
+from relaunch_local.templates.physical import physical_values
 
 DEFINITION = "arn:aws:ecs:us-east-1:111122223333:task-definition"
 ROLE = "arn:aws:iam::111122223333:role"
@@ -175,3 +178,20 @@ def test_functions_and_the_command_are_told(template: Template) -> None:
     for name, variable in {**variables, "KubernetesImages": "IMAGES", "KubernetesServiceAccounts": "ACCOUNTS"}.items():
         assert template.outputs[name]["Value"] == {"Ref": name}
         assert {"Ref": name} in [value for key, value in told.items() if key.endswith(variable)]
+
+
+@pytest.mark.parametrize("stack", ["relaunch", "s" * 60])
+@pytest.mark.parametrize("families", ["relaunch-*", ",".join(f"team-{number}-trainer" for number in range(25))])
+@pytest.mark.parametrize("buckets", ["", "acme-checkpoints,acme-data,acme-models"])
+def test_a_deployment_knows_about_how_long_these_policies_are(
+    template: Template, stack: str, families: str, buckets: str
+) -> None:
+    given = {"TaskDefinitionFamilies": families, "CheckpointBuckets": buckets, "ClusterName": "training"}
+    clusters = {"EksClusterName": "training", "AckClusterId": "c" * 33, "AcsClusterId": "c" * 33}
+    names = {each: f"{stack}-{each}-ABCDEFGHIJKLM" for each in template.resources}
+    values = physical_values(template, "111122223333", "ap-southeast-1", names) | {"AWS::StackName": stack}
+    documents = RolePolicies(template, "LaunchAttemptRole", **values, **given, **clusters).documents
+
+    characters = sum(len(json.dumps(each, separators=(",", ":"))) for each in documents)
+
+    assert 0 <= characters_of_launch_policies(stack, given) - characters < 900

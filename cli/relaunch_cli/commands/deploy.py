@@ -13,6 +13,7 @@ from relaunch_cli.deployment.deployment import Deployment, survey
 from relaunch_cli.deployment.function_environment import check_environments, expected_values
 from relaunch_cli.deployment.github_repository import find_repository_ids
 from relaunch_cli.deployment.interruption import is_wanted, says_how_to_go_on
+from relaunch_cli.deployment.launch_policies import check_launch_policies
 from relaunch_cli.deployment.named_parameters import read_changes, read_named
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.source import find_source
@@ -57,7 +58,9 @@ def deploy(  # noqa: PLR0913 - a command has the options it has
     given = read_named([*(parameters or ()), *([f"GitHubRepository={github}"] if github else [])], clone)
     with progress("looking at the account"):
         plan = survey(stack, given, account, find_repository_ids, trainings or ())
-        check_environments(clone.application, expected_values(plan))
+        values = expected_values(plan)
+        check_environments(clone.application, values)
+        check_launch_policies(plan.stack, values)
     changes = read_changes(plan, clone)
     if not as_json:
         print_result(render_survey(plan, changes))
