@@ -46,7 +46,7 @@ class Invocation:
     told: set[str] = field(default_factory=set)
     """The tasks and instances that RunTask and launches named in answers since the current message was begun."""
     shown: set[str] = field(default_factory=set)
-    """The tasks that DescribeTasks described since then."""
+    """The tasks and instances that ECS described since then."""
     refused: list[tuple[str, str, datetime]] = field(default_factory=list)
     """The job and the instance of each RunTask that was refused since then, and when; of each registration, neither."""
     launched_nothing: bool = False

@@ -36,7 +36,6 @@ HOST_GONE_AFTER = timedelta(minutes=10)
 """Nothing runs any more on an instance that began to end so long ago: accelerated ones take up to six minutes."""
 UNCONFIRMED_AFTER = timedelta(minutes=10)
 """A task that is not STOPPED so long after StopTask, four times its time-out, has a host that does not confirm it."""
-
 GIVEN_UP_AFTER = timedelta(hours=24)
 """How long a job waits for a stop that its host does not confirm, as the design says: its task may live on."""
 
@@ -84,6 +83,8 @@ class AccountFacts:
     """By task: when an answer of DescribeTasks had it, and it had not stopped."""
     _last_missing: set[str] = field(default_factory=set)
     """Tasks of which the last answer of DescribeTasks was MISSING."""
+    shown_nodes: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))
+    """By instance: when ECS described it to a function that did not fail."""
     _hosts: dict[str, str] = field(default_factory=dict)
     _cut_off: set[str] = field(default_factory=set)
     _cut_off_since: dict[str, datetime] = field(default_factory=dict)
@@ -178,14 +179,15 @@ class AccountFacts:
             spans.append((begins, now))
             self._last_missing.add(arn)
 
-    def shown(self, task_arns: Iterable[str]) -> None:
-        """Note tasks that DescribeTasks described to a function that did not fail: one that did may have saved none."""
-        self._last_missing.difference_update(task_arns)
+    def shown(self, names: Iterable[str]) -> None:
+        """Note tasks and instances that ECS described to a function which did not fail, and so may have saved them."""
+        for each in names:
+            self._last_missing.discard(each)
+            self.shown_nodes[each].append(self._clock.now())
 
     def was_missing(self, task_arn: str, since: datetime) -> bool:
         """Return whether DescribeTasks answered MISSING about a task since a time, or at the last answer before."""
-        spans = self._told_missing.get(task_arn, ())
-        return task_arn in self._last_missing or any(until >= since for _, until in spans[-1:])
+        return task_arn in self._last_missing or any(until >= since for _, until in self._told_missing[task_arn])
 
     def last_seen_live(self, task_arn: str, until: datetime) -> datetime | None:
         """Return when, by then, DescribeTasks last answered that a task had not stopped; None if it never did."""

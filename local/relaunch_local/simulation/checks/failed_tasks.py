@@ -109,6 +109,8 @@ class FailedTasks:
         for arn, following in pairwise(placed):
             if arn in told and self.met[arn].cause in OF_THE_MACHINE:
                 before = self.met[arn].instance_id
+                if not self._is_node_told(before, tasks[arn], tasks[following]):
+                    continue
                 after = self._facts.host_of(following)
                 message = f"{job.job_id}: {self.met[arn].cause}, and {following[-6:]} on {after} again"
                 self._check("after a fault of its machine a job goes to another one", before != after, message)
@@ -121,6 +123,17 @@ class FailedTasks:
         met = self.met.get(task_arn)
         is_asked = task_arn in self._facts.stop_asked_at
         return met is not None and (met.cause is Cause.EVERYWHERE or not is_asked)
+
+    def _is_node_told(self, instance_id: str, task: Task, following: Task) -> bool:
+        """Return whether anybody could know the instance of a task before the next one was asked for.
+
+        Of machines of our own EC2 tells it; of those of a capacity provider ECS does, in a call that may always fail.
+        """
+        told_at = self._facts.shown_nodes[instance_id]
+        since = timestamp(task, "createdAt")
+        until = timestamp(following, "createdAt")
+        is_told = since is not None and until is not None and any(since <= at <= until for at in told_at)
+        return is_told or instance_id in self._hosts
 
     def _check_everywhere(self, job: Job, told: Sequence[str], *, is_called_off: bool) -> None:
         found = [self.met[arn] for arn in told if self.met[arn].cause is Cause.EVERYWHERE]

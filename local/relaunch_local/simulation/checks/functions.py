@@ -54,6 +54,8 @@ class FunctionChecks:
             self._facts.described(answer)
             if self._runtime.current is not None:
                 self._runtime.current.shown.update(task["taskArn"] for task in answer["tasks"])
+        elif action == "describe_container_instances" and self._runtime.current is not None:
+            self._runtime.current.shown.update(each["ec2InstanceId"] for each in answer["containerInstances"])
 
     def ec2_answered(self, action: str, answer: Any) -> None:
         """Note an answer of EC2 on Spot requests."""

@@ -86,7 +86,10 @@ class StallChecks:
         if ended_at is not None and self._facts.is_unknown(task_id, ended_at):
             return  # that it ran is known by its events alone, which may be late
         steps = [step for number, step, at in saved if number == attempt.number and at <= since]
-        known = job.noted.step if job.noted is not None and job.noted.attempt == attempt.number else -1
+        # A task that ECS denied for too long trains beside the one that replaced it, and may be further.
+        noted = job.noted
+        is_newest = noted is not None and (noted.attempt == attempt.number or noted.at > attempt.started_at)
+        known = noted.step if noted is not None and is_newest else -1
         message = f"{job.job_id}/{attempt.number}: {known}, and {max(steps, default=-1)} is saved"
         self._check("how far a training is, is known in time", known >= max(steps, default=-1), message)
 

@@ -37,8 +37,8 @@ class TaskEvents:
         attempt = job.attempt if job and not job.state.is_final and arn not in self._denied else None
         if job is None or attempt is None or attempt.task_id != arn or attempt.stop or attempt.placement.is_lost:
             return
-        # Of several tasks nothing is kept before the table has them all, nor by a function to which ECS does not describe
-        # one of them: the next look makes up for it. Who began before that may have read the job as it was.
+        # Of several tasks nothing is kept before the table has them all, nor by a function to which ECS does not
+        # describe one of them: the next look makes up for it. Who began before may have read the job as it was.
         is_early = job.definition.nodes > 1 and began_at < self._named_at[arn]
         others = (each for each in attempt.placement.task_ids if each != arn)
         is_early = is_early or any(self._facts.was_missing(each, began_at) for each in others)
