@@ -13,6 +13,7 @@ from typing import Any
 from relaunch_local.ecs.clock import Clock
 from relaunch_local.ecs.processes.port import LogTarget, Processes
 from relaunch_local.kubernetes.ack_rules import COMPUTE, COUNT, MEMORY, admit_gpu_shares
+from relaunch_local.kubernetes.device_plugins import refuse_after_boot
 from relaunch_local.kubernetes.errors import ApiError, conflict
 from relaunch_local.kubernetes.job_controller import TRACKS_PODS, JobController, select_pods
 from relaunch_local.kubernetes.job_rules import POD_POLICIES, admit_change, admit_job
@@ -45,6 +46,7 @@ class KubernetesCluster:
         self._kubelet = Kubelet(self.state, processes, pull_seconds)
         self._kubelet.on_end = self._pod_ended
         self._kubelet.on_event = self.record_event
+        self._kubelet.refuse_after_boot = lambda pod: refuse_after_boot(pod, minor)
         self._jobs = JobController(self.state, self, minor)
         self._scheduler = PodPlacing(self.state, self._kubelet.start, self.record_event, is_ack=is_ack)
 
@@ -227,6 +229,19 @@ class KubernetesCluster:
         with self.clock.lock:
             self._unready(name)
             self._kubelet.cut_off(name)
+            self.clock.call_later(_EVICTION_BY_TAINT_SECONDS, lambda: self._evict_from(name))
+            self.clock.call_later(for_seconds, lambda: self._reconnect(name))
+
+    def restart_runtime(self, name: str) -> None:
+        """Restart the container runtime of a node, which loses the containers that run there."""
+        with self.clock.lock:
+            self._kubelet.restart_runtime(name)
+
+    def reboot_node(self, name: str, *, for_seconds: float = 120.0) -> None:
+        """Reboot a node: its pods stay as they were until it is back, and have lost their containers then."""
+        with self.clock.lock:
+            self._unready(name)
+            self._kubelet.shut_down(name)
             self.clock.call_later(_EVICTION_BY_TAINT_SECONDS, lambda: self._evict_from(name))
             self.clock.call_later(for_seconds, lambda: self._reconnect(name))
 
