@@ -1,8 +1,10 @@
 """What becomes of jobs of several nodes in a cluster when a pod goes between two looks, and nothing of it is left."""
 
+from dataclasses import replace
+
 import pytest
 
-from fakes.cluster_gangs import NODES, ClusterGang, cluster_gang
+from fakes.cluster_gangs import DEFINITION, NODES, WORKLOAD, ClusterGang, cluster_gang
 from fakes.kubernetes_clusters import NAMESPACE
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import IntentKind, StopKind
@@ -102,6 +104,22 @@ def test_a_container_beside_the_program_that_is_ended_after_it_says_nothing():
         story.look()
 
         assert kinds(story, job_id) == [StopKind.USER_ERROR]
+
+
+def test_ranks_that_finished_beside_sidecars_have_succeeded_though_their_pods_are_removed():
+    metrics = {"name": "metrics", "image": "otel:1", "restartPolicy": "Always"}
+    workload = replace(WORKLOAD, pod={"spec": {"initContainers": [metrics]}})
+    with cluster_gang(definition=replace(DEFINITION, kubernetes=workload)) as story:
+        job_id = story.train()
+        story.look(MINUTES)
+
+        for rank, pod in sorted(story.pods(job_id).items()):
+            story.exit(job_id, rank, 0)
+            story.cluster.delete_pod(NAMESPACE, pod["metadata"]["name"])
+        story.look()
+
+        assert story.objects("pods") == []
+        assert story.job(job_id).state is JobState.SUCCEEDED
 
 
 @pytest.mark.parametrize("minor", OLD)

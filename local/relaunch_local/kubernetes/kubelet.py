@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from relaunch.core.kubernetes.acs import COMPUTE_CLASS, COMPUTE_QOS
@@ -57,7 +57,7 @@ class Kubelet:
         process = self._running.get(pod["metadata"]["uid"])
         if process is None:
             return False
-        self.on_event(pod, "Normal", "Killing", f"Stopping container {pod['spec']['containers'][0]['name']}")
+        self._tell_killing(pod, _running_in(pod))
         process.terminate()
         # Undivided by the clock's speed: what a program does until it has saved takes its own time.
         self._state.clock.call_later(grace_seconds * self._state.clock.speed, lambda: self._kill(pod))
@@ -302,11 +302,25 @@ class Kubelet:
             terminated["message"] = message
         pod["status"]["phase"] = "Failed" if code else "Succeeded"
         self._set_state(pod, {"terminated": terminated})
-        for sidecar in self._sidecars.pop(pod["metadata"]["uid"], ()):
-            sidecar.kill()
+        self._end_sidecars(pod)
         for kind in ("ContainersReady", "Ready"):
             set_condition(pod, kind, "False", self._state.now(), ("PodCompleted", ""))
         self.on_end(pod)
+
+    def _end_sidecars(self, pod: Document) -> None:
+        """End the sidecars of a pod whose program has ended (computePodActions in pkg/kubelet/kuberuntime).
+
+        Those of one that is deleted were to end with it, of which there are events.
+        """
+        sidecars = self._sidecars.pop(pod["metadata"]["uid"], ())
+        for each in sidecars:
+            each.kill()
+        if sidecars and not pod["metadata"].get("deletionTimestamp"):
+            self._tell_killing(pod, _running_in(pod))
+
+    def _tell_killing(self, pod: Document, names: Iterable[str]) -> None:
+        for name in names:
+            self.on_event(pod, "Normal", "Killing", f"Stopping container {name}")
 
     def _kill(self, pod: Document) -> None:
         process = self._running.get(pod["metadata"]["uid"])

@@ -178,6 +178,43 @@ def test_a_program_that_finished_is_a_success_though_its_pod_is_removed(served: 
     assert kind_of(seen(served)) is StopKind.INTERRUPTION
 
 
+WITH_SIDECAR = {"spec": {"initContainers": [{"name": "metrics", "image": "otel:1", "restartPolicy": "Always"}]}}
+
+
+@pytest.fixture
+def beside() -> Iterator[ServedKubernetesCluster]:
+    """Yield a cluster with a running task, beside whose program there is a sidecar."""
+    workload = KubernetesWorkload("image:v1", pod=WITH_SIDECAR)
+    with served_cluster(Target.ACK) as cluster:
+        cluster.target.launch(make_launch_request(workload=workload, gpu=GpuRequirement()))
+        cluster.start(NAME)
+        yield cluster
+
+
+def killed(served: ServedKubernetesCluster) -> list[str]:
+    events = served.cluster.state.all("events", NAMESPACE)
+    return [each["message"] for each in events if each["reason"] == "Killing"]
+
+
+def test_a_program_that_finished_is_a_success_though_a_sidecar_was_ended_after_it(
+    beside: ServedKubernetesCluster,
+) -> None:
+    beside.finish(NAME, 0)
+    delete(beside)
+
+    assert killed(beside) == ["Stopping container metrics"]
+    assert beside.cluster.state.all("pods", NAMESPACE) == []
+    assert kind_of(seen(beside)) is StopKind.SUCCESS
+
+
+def test_a_program_that_saved_beside_a_sidecar_was_interrupted(beside: ServedKubernetesCluster) -> None:
+    delete(beside)
+    beside.finish(NAME, 0)
+
+    assert sorted(killed(beside)) == ["Stopping container main", "Stopping container metrics"]
+    assert kind_of(seen(beside)) is StopKind.INTERRUPTION
+
+
 @pytest.mark.parametrize("minor", [36])
 def test_a_task_that_ends_by_itself_tells_its_exit_code_though_its_pod_is_removed(
     served: ServedKubernetesCluster,

@@ -42,6 +42,15 @@ def test_a_container_that_its_runtime_loses_has_ended_with_255_for_unknown(world
     assert [each["reason"] for each in world.cluster.state.all("events") if each["reason"] == "Killing"] == []
 
 
+def test_a_sidecar_that_its_runtime_loses_with_the_program_is_not_ended_by_the_kubelet(world: World) -> None:
+    run(world, init=[{"name": "metrics", "image": "otel:1", "restartPolicy": "Always"}])
+
+    world.cluster.restart_runtime("gpu-1")
+
+    assert ended(world) == {"exitCode": 255, "reason": "Unknown"}
+    assert [each["reason"] for each in world.cluster.state.all("events") if each["reason"] == "Killing"] == []
+
+
 def test_an_init_container_that_its_runtime_loses_fails_the_pod(world: World) -> None:
     run(world, init=[{"name": "sync", "image": "git-sync:4"}])
 
