@@ -12,7 +12,7 @@ from relaunch.core.jobs.state import JobState
 from relaunch_local.kubernetes.errors import ApiError
 from relaunch_local.kubernetes.server import Fault
 
-OLD = (24, 25)
+OLD = (24,)
 MINUTES = 300.0
 
 
@@ -25,7 +25,7 @@ def name_of(story: ClusterGang, job_id: str, rank: int) -> str:
     return str(story.pods(job_id)[rank]["metadata"]["name"])
 
 
-@pytest.mark.parametrize("minor", [24, 26, 36])
+@pytest.mark.parametrize("minor", [24, 25, 26, 36])
 def test_a_rank_that_fails_after_minutes_is_a_failure_though_the_pods_of_the_others_are_gone(minor):
     with cluster_gang(minor=minor) as story:
         job_id = story.train()
@@ -70,7 +70,7 @@ def test_a_rank_that_has_waited_for_one_that_never_started_is_no_failure():
 
 
 @pytest.mark.parametrize("rank", [0, 2])
-@pytest.mark.parametrize("minor", [26, 36])
+@pytest.mark.parametrize("minor", [25, 26, 36])
 def test_a_pod_that_is_deleted_by_hand_is_no_failure_whatever_its_program_ends_with(minor, rank):
     """The failure policy names it: torchrun ends with 1 on SIGTERM."""
     with cluster_gang(minor=minor) as story:

@@ -15,7 +15,7 @@ from relaunch_local.ecs.processes.port import LogTarget, Processes
 from relaunch_local.kubernetes.ack_rules import COMPUTE, COUNT, MEMORY, admit_gpu_shares
 from relaunch_local.kubernetes.device_plugins import refuse_after_boot
 from relaunch_local.kubernetes.errors import ApiError, conflict
-from relaunch_local.kubernetes.job_controller import TRACKS_PODS, JobController, select_pods
+from relaunch_local.kubernetes.job_controller import JobController, select_pods
 from relaunch_local.kubernetes.job_rules import POD_POLICIES, admit_change, admit_job
 from relaunch_local.kubernetes.kubelet import Kubelet
 from relaunch_local.kubernetes.patches import MERGE, apply_patch
@@ -390,7 +390,7 @@ class KubernetesCluster:
         for pod in self.state.all("pods"):
             if pod["spec"].get("nodeName") != node or is_over(pod):
                 continue
-            if self.minor >= TRACKS_PODS:
+            if self.minor >= POD_POLICIES:
                 why = ("DeletionByPodGC", "PodGC: node no longer exists")
                 set_condition(pod, "DisruptionTarget", "True", self.state.now(), why)
                 pod["status"]["phase"] = "Failed"

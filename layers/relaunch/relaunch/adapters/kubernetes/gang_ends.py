@@ -32,7 +32,7 @@ class RankEnds:
 
     `is_told`: none is forgotten, so that one that is not there was not recorded. `killed_at` is when a kubelet began to
     end the pod of a rank. `running` are the ranks whose program ran then: torchrun's ends with 1 for that, as it does
-    for a failure. `replaced_at` is the same of pods in whose place servers before 1.26 have made others.
+    for a failure. `replaced_at` is the same of pods in whose place servers before 1.25 have made others.
     """
 
     is_told: bool = False
