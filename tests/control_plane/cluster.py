@@ -91,7 +91,7 @@ class RealKubernetesCluster(WaitingCluster):
     def finish(self, arn: str, exit_code: int) -> None:
         self.namespace.kubelets.exit(self.namespace.pod(arn)["metadata"]["uid"], exit_code)
         self.namespace.finished(arn)
-        # Servers from 1.26 on keep a pod from being removed until the Job has counted it.
+        # Servers from 1.25 on keep a pod from being removed until the Job has counted it.
         wait_for("pod that was counted", lambda: all(not e["metadata"].get("finalizers") for e in self._pods(arn)))
 
     def forget(self, arn: str) -> None:

@@ -100,7 +100,7 @@ CLUSTER_GANG_BUGS = (
         _replaced_unnoticed,
         TAKEN,
         _SEEDS,
-        1_685,
+        2_504,
     ),
     PlantedBug(
         "gang-stopped-with-its-first-pod",

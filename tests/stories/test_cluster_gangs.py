@@ -13,7 +13,7 @@ from relaunch.core.jobs.attempt import IntentKind, StopKind
 from relaunch.core.jobs.state import JobState
 from relaunch.usecases.cancel_job import cancel_job
 
-MINORS = (24, 26, 36)
+MINORS = (24, 25, 26, 36)
 
 
 def kinds(story, job_id):
@@ -70,7 +70,9 @@ def test_a_pod_that_is_evicted_interrupts_all(minor):
 
         job = story.job(job_id)
         assert job.state is JobState.STOPPING
-        assert job.current_attempt.intent.kind is IntentKind.INTERRUPTION
+        # That of 1.25 fails its Job as soon as the deletion begins.
+        expected = IntentKind.RANK_ENDED if minor == 25 else IntentKind.INTERRUPTION
+        assert job.current_attempt.intent.kind is expected
         # All are to stop, and save.
         assert all("deletionTimestamp" in each["metadata"] for each in story.pods(job_id).values())
         story.save(job_id)
@@ -97,7 +99,7 @@ def test_peers_that_fail_before_a_pod_that_is_evicted_are_its_consequence(minor)
         assert story.job(job_id).totals.failures == 0
 
 
-@pytest.mark.parametrize("minor", [26, 36])
+@pytest.mark.parametrize("minor", [25, 26, 36])
 @pytest.mark.parametrize("first_look", [30.0, 400.0])
 def test_peers_of_a_lost_node_fail_for_it(minor, first_look):
     with cluster_gang(minor=minor) as story:

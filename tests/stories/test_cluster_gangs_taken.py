@@ -1,8 +1,10 @@
 """What becomes of jobs of several nodes in a cluster when a pod goes between two looks, and nothing of it is left."""
 
+from dataclasses import replace
+
 import pytest
 
-from fakes.cluster_gangs import NODES, ClusterGang, cluster_gang
+from fakes.cluster_gangs import DEFINITION, NODES, WORKLOAD, ClusterGang, cluster_gang
 from fakes.kubernetes_clusters import NAMESPACE
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import IntentKind, StopKind
@@ -10,7 +12,7 @@ from relaunch.core.jobs.state import JobState
 from relaunch_local.kubernetes.errors import ApiError
 from relaunch_local.kubernetes.server import Fault
 
-OLD = (24, 25)
+OLD = (24,)
 MINUTES = 300.0
 
 
@@ -23,7 +25,7 @@ def name_of(story: ClusterGang, job_id: str, rank: int) -> str:
     return str(story.pods(job_id)[rank]["metadata"]["name"])
 
 
-@pytest.mark.parametrize("minor", [24, 26, 36])
+@pytest.mark.parametrize("minor", [24, 25, 26, 36])
 def test_a_rank_that_fails_after_minutes_is_a_failure_though_the_pods_of_the_others_are_gone(minor):
     with cluster_gang(minor=minor) as story:
         job_id = story.train()
@@ -68,7 +70,7 @@ def test_a_rank_that_has_waited_for_one_that_never_started_is_no_failure():
 
 
 @pytest.mark.parametrize("rank", [0, 2])
-@pytest.mark.parametrize("minor", [26, 36])
+@pytest.mark.parametrize("minor", [25, 26, 36])
 def test_a_pod_that_is_deleted_by_hand_is_no_failure_whatever_its_program_ends_with(minor, rank):
     """The failure policy names it: torchrun ends with 1 on SIGTERM."""
     with cluster_gang(minor=minor) as story:
@@ -102,6 +104,22 @@ def test_a_container_beside_the_program_that_is_ended_after_it_says_nothing():
         story.look()
 
         assert kinds(story, job_id) == [StopKind.USER_ERROR]
+
+
+def test_ranks_that_finished_beside_sidecars_have_succeeded_though_their_pods_are_removed():
+    metrics = {"name": "metrics", "image": "otel:1", "restartPolicy": "Always"}
+    workload = replace(WORKLOAD, pod={"spec": {"initContainers": [metrics]}})
+    with cluster_gang(definition=replace(DEFINITION, kubernetes=workload)) as story:
+        job_id = story.train()
+        story.look(MINUTES)
+
+        for rank, pod in sorted(story.pods(job_id).items()):
+            story.exit(job_id, rank, 0)
+            story.cluster.delete_pod(NAMESPACE, pod["metadata"]["name"])
+        story.look()
+
+        assert story.objects("pods") == []
+        assert story.job(job_id).state is JobState.SUCCEEDED
 
 
 @pytest.mark.parametrize("minor", OLD)

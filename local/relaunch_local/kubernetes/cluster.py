@@ -13,8 +13,9 @@ from typing import Any
 from relaunch_local.ecs.clock import Clock
 from relaunch_local.ecs.processes.port import LogTarget, Processes
 from relaunch_local.kubernetes.ack_rules import COMPUTE, COUNT, MEMORY, admit_gpu_shares
+from relaunch_local.kubernetes.device_plugins import refuse_after_boot
 from relaunch_local.kubernetes.errors import ApiError, conflict
-from relaunch_local.kubernetes.job_controller import TRACKS_PODS, JobController, select_pods
+from relaunch_local.kubernetes.job_controller import JobController, select_pods
 from relaunch_local.kubernetes.job_rules import POD_POLICIES, admit_change, admit_job
 from relaunch_local.kubernetes.kubelet import Kubelet
 from relaunch_local.kubernetes.patches import MERGE, apply_patch
@@ -45,6 +46,7 @@ class KubernetesCluster:
         self._kubelet = Kubelet(self.state, processes, pull_seconds)
         self._kubelet.on_end = self._pod_ended
         self._kubelet.on_event = self.record_event
+        self._kubelet.refuse_after_boot = lambda pod: refuse_after_boot(pod, minor)
         self._jobs = JobController(self.state, self, minor)
         self._scheduler = PodPlacing(self.state, self._kubelet.start, self.record_event, is_ack=is_ack)
 
@@ -230,6 +232,19 @@ class KubernetesCluster:
             self.clock.call_later(_EVICTION_BY_TAINT_SECONDS, lambda: self._evict_from(name))
             self.clock.call_later(for_seconds, lambda: self._reconnect(name))
 
+    def restart_runtime(self, name: str) -> None:
+        """Restart the container runtime of a node, which loses the containers that run there."""
+        with self.clock.lock:
+            self._kubelet.restart_runtime(name)
+
+    def reboot_node(self, name: str, *, for_seconds: float = 120.0) -> None:
+        """Reboot a node: its pods stay as they were until it is back, and have lost their containers then."""
+        with self.clock.lock:
+            self._unready(name)
+            self._kubelet.shut_down(name)
+            self.clock.call_later(_EVICTION_BY_TAINT_SECONDS, lambda: self._evict_from(name))
+            self.clock.call_later(for_seconds, lambda: self._reconnect(name))
+
     def _reconnect(self, name: str) -> None:
         node = self.state.find("nodes", "", name)
         if node is None:
@@ -375,7 +390,7 @@ class KubernetesCluster:
         for pod in self.state.all("pods"):
             if pod["spec"].get("nodeName") != node or is_over(pod):
                 continue
-            if self.minor >= TRACKS_PODS:
+            if self.minor >= POD_POLICIES:
                 why = ("DeletionByPodGC", "PodGC: node no longer exists")
                 set_condition(pod, "DisruptionTarget", "True", self.state.now(), why)
                 pod["status"]["phase"] = "Failed"

@@ -1,9 +1,9 @@
 """The Job controller: what a Job becomes by its pods ("Jobs", "Pod failure policy", Kubernetes documentation).
 
 It knows what a launcher uses: one pod at a time or one for each index, `backoffLimit`, `activeDeadlineSeconds`,
-`suspend` and pod failure policies. A pod that is deleted counts as failed where servers track pods by finalizers; older
-ones replace it as soon as its deletion begins, and leave the other one running when it succeeds. One that is refused
-(pod_admission) is tried again and again, of which only events tell.
+`suspend` and pod failure policies. A pod that is deleted counts as failed where servers track pods by finalizers: as
+soon as its deletion begins, or with a failure policy when it has ended. Older ones replace it then, and leave the other
+one running when it succeeds. One that is refused (pod_admission) is tried again and again, of which only events tell.
 """
 
 from collections.abc import Mapping
@@ -17,8 +17,9 @@ from relaunch_local.kubernetes.pod_admission import PodAdmission
 from relaunch_local.kubernetes.scheduler import is_over
 from relaunch_local.kubernetes.state import ClusterState, Document, has_condition, set_condition
 
-TRACKS_PODS = 26
-"""The minor version of the first servers that count pods which were deleted (stable)."""
+TRACKS_PODS = 25
+"""The minor version of the first servers that count pods which were deleted (JobTrackingWithFinalizers, beta, on by
+default; so it was in 1.23 until 1.23.6, where it was off again as in 1.24: kubernetes#109487, kubernetes#110948)."""
 HAS_PREFIXED_LABELS = 27
 """The minor version of the first servers whose labels of pods have a domain too."""
 HAS_TARGETS = 31
@@ -56,6 +57,7 @@ class JobController:
         self._counted: set[str] = set()
         self._replaced: set[str] = set()
         self._uncounted: set[str] = set()
+        self._deleted: set[str] = set()
         self._succeeded: dict[str, set[int]] = {}
 
     def begin(self, job: Document) -> None:
@@ -114,17 +116,25 @@ class JobController:
             self._state.clock.call_later(left, lambda: self._exceed_deadline(job))
 
     def pod_is_deleted(self, pod: Document) -> None:
-        """Replace a pod whose deletion begins, as old servers do."""
+        """Replace a pod whose deletion begins, as old servers do, or count it as failed.
+
+        Source: isPodFailed in pkg/controller/job; before 1.26, where it has no name of its own, in getStatus. Whatever
+        its program ends with, it is not counted again.
+        """
         job = self._job_of(pod)
         uid = pod["metadata"]["uid"]
-        if self._minor >= TRACKS_PODS or job is None or self._is_finished(job) or uid in self._known:
+        if job is None or self._is_finished(job) or uid in self._known:
             return
-        self._replaced.add(uid)
-        self._add_pod(job, index_of(pod) if is_indexed(job) else None)
+        if self._minor < TRACKS_PODS:
+            self._replaced.add(uid)
+            self._add_pod(job, index_of(pod) if is_indexed(job) else None)
+        elif "podFailurePolicy" not in job["spec"] and not has_condition(job, "FailureTarget"):
+            self._deleted.add(uid)
+            self._count_failure(job, pod)
 
     @property
     def _known(self) -> set[str]:
-        return self._replaced | self._counted | self._uncounted
+        return self._replaced | self._counted | self._uncounted | self._deleted
 
     def pod_ended(self, pod: Document) -> None:
         """Count a pod that ended, or was deleted before it ended."""
@@ -138,11 +148,15 @@ class JobController:
             self._fail_suspended(job, pod)
         elif has_condition(job, "FailureTarget"):
             self._finish_failing(job)
-        elif pod["status"].get("phase") == "Succeeded":
-            self._count_success(job, pod)
-        elif uid not in self._replaced or self._is_failure_of_old(job, pod):
-            self._count_failure(job, pod)
+        elif uid not in self._deleted:
+            self._count(job, pod)
         self._state.touch(job)
+
+    def _count(self, job: Document, pod: Document) -> None:
+        if pod["status"].get("phase") == "Succeeded":
+            self._count_success(job, pod)
+        elif pod["metadata"]["uid"] not in self._replaced or self._is_failure_of_old(job, pod):
+            self._count_failure(job, pod)
 
     @staticmethod
     def _is_failure_of_old(job: Document, pod: Document) -> bool:
@@ -169,8 +183,9 @@ class JobController:
 
     def _add_pods(self, job: Document, backoff_seconds: float = _BACKOFF_SECONDS) -> None:
         """Make the pods that a Job lacks: one, or one for each index that has not succeeded."""
-        # One that is being deleted and was replaced is no pod of the Job any more (IsPodActive, pkg/controller).
-        live = [each for each in self._live_pods(job) if each["metadata"]["uid"] not in self._replaced]
+        # One that is being deleted, and counts already, is no pod of the Job any more (IsPodActive, pkg/controller).
+        gone = self._replaced | self._deleted
+        live = [each for each in self._live_pods(job) if each["metadata"]["uid"] not in gone]
         if not is_indexed(job):
             if not live:
                 self._add_pod(job, None, backoff_seconds)
@@ -277,7 +292,8 @@ class JobController:
             self._pods.record_event(job, "Warning", reason, message)
         self._state.touch(job)
         for pod in self._live_pods(job):
-            self._pods.end_pod(pod)
+            if pod["metadata"]["uid"] not in self._deleted:
+                self._pods.end_pod(pod)
         self._finish_failing(job)
 
     def _finish_failing(self, job: Document) -> None:

@@ -3,16 +3,18 @@
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from relaunch.core.kubernetes.acs import COMPUTE_CLASS, COMPUTE_QOS
 from relaunch.core.revisions.image_name import parse_image_name
 from relaunch_local.ecs.processes.port import LogTarget, Processes, ProcessHandle, ProcessSpec, ProcessStartError
 from relaunch_local.kubernetes.pod_fields import expand
+from relaunch_local.kubernetes.scheduler import is_over
 from relaunch_local.kubernetes.state import ClusterState, Document, set_condition
 
 _START_ERROR_EXIT = 128
+_LOST_EXIT = 255
 _OF_METADATA = re.compile(r"metadata\.(?P<kind>labels|annotations)\['(?P<key>.+)'\]")
 _STOCK_SECONDS = 10.0
 _SYNC_SECONDS = 10.0
@@ -36,10 +38,13 @@ class Kubelet:
         self.lost_nodes: set[str] = set()
         """Nodes that nothing is heard of: their pods stay as they were."""
         self._unheard: dict[str, list[Callable[[], None]]] = {}
+        self._rebooting: set[str] = set()
         self.on_end: Any = lambda _pod: None
         """Called with a pod whose container has ended."""
         self.on_event: Any = lambda _pod, _kind, _reason, _message: None
         """Called with the events of pods."""
+        self.refuse_after_boot: Callable[[Document], str] = lambda _pod: ""
+        """Returns why a node that was rebooted does not admit a pod again: reason and message, empty if it does."""
 
     def start(self, pod: Document) -> None:
         """Pull the image, then start the container, unless the pod is deleted by then."""
@@ -52,7 +57,7 @@ class Kubelet:
         process = self._running.get(pod["metadata"]["uid"])
         if process is None:
             return False
-        self.on_event(pod, "Normal", "Killing", f"Stopping container {pod['spec']['containers'][0]['name']}")
+        self._tell_killing(pod, _running_in(pod))
         process.terminate()
         # Undivided by the clock's speed: what a program does until it has saved takes its own time.
         self._state.clock.call_later(grace_seconds * self._state.clock.speed, lambda: self._kill(pod))
@@ -71,15 +76,70 @@ class Kubelet:
         self.lost_nodes.add(node)
         self._unheard[node] = []
 
+    def restart_runtime(self, node: str) -> None:
+        """Restart the container runtime of a node, which finds the containers that it ran no more.
+
+        That is so where the processes which watch over containers end with it; they outlive a restart otherwise.
+
+        Source: loadContainer in internal/cri/server/restart.go of containerd: what ran by its checkpoint, and is not
+        found, has ended now, with 255 for "Unknown". A kubelet makes no other sandbox for a pod that never restarts
+        (computePodActions in pkg/kubelet/kuberuntime): the pod has failed.
+        """
+        for pod in self._pods_on(node):
+            self._lose_containers(pod)
+
+    def shut_down(self, node: str) -> None:
+        """Lose a node that boots again, of which nothing is heard until it is reconnected."""
+        self._rebooting.add(node)
+        self.lose(node)
+
     def reconnect(self, node: str) -> None:
         """Hear of a node again what happened there meanwhile; what waits there to start starts."""
         self.lost_nodes.discard(node)
         for report in self._unheard.pop(node, ()):
             report()
+        if node in self._rebooting:
+            self._rebooting.discard(node)
+            for pod in self._pods_on(node):
+                self._lose_containers(pod, self.refuse_after_boot(pod))
         for pod in self._state.all("pods"):
             is_waiting = pod["status"].get("phase") == "Pending" and not pod["metadata"].get("deletionTimestamp")
             if pod["spec"].get("nodeName") == node and is_waiting:
                 self.start(pod)
+
+    def _pods_on(self, node: str) -> list[Document]:
+        return [each for each in self._state.all("pods") if each["spec"].get("nodeName") == node and not is_over(each)]
+
+    def _lose_containers(self, pod: Document, refusal: str = "") -> None:
+        """End a pod whose containers the runtime lost; `refusal` is why it is not admitted again, empty if it is."""
+        uid = pod["metadata"]["uid"]
+        for process in (*self._sidecars.pop(uid, ()), *filter(None, [self._running.pop(uid, None)])):
+            process.kill()
+        if refusal:
+            self._reject(pod, refusal)
+        elif running := _running_in(pod):
+            self._end_lost(pod, running[-1])
+
+    def _end_lost(self, pod: Document, name: str) -> None:
+        """End a pod by the container that its runtime lost: an init container, or the main one."""
+        init = next((each for each in pod["spec"].get("initContainers") or () if each["name"] == name), None)
+        if init is None:
+            self._end(pod, _LOST_EXIT, "Unknown", "")
+            return
+        lost = {"exitCode": _LOST_EXIT, "reason": "Unknown", "finishedAt": self._state.now()}
+        self._set_state(pod, {"terminated": lost}, init)
+        pod["status"]["phase"] = "Failed"
+        self.on_end(pod)
+
+    def _reject(self, pod: Document, why: str) -> None:
+        """Reject a pod, of whose containers the status tells no more (rejectPod in pkg/kubelet/kubelet.go)."""
+        reason, _, message = why.partition(": ")
+        self.on_event(pod, "Warning", reason, message)
+        pod["status"] |= {"phase": "Failed", "reason": reason, "message": f"Pod was rejected: {message}"}
+        pod["status"].pop("containerStatuses", None)
+        pod["status"].pop("initContainerStatuses", None)
+        self._state.touch(pod)
+        self.on_end(pod)
 
     def _run(self, pod: Document) -> None:
         if not self._may_start(pod):
@@ -242,11 +302,25 @@ class Kubelet:
             terminated["message"] = message
         pod["status"]["phase"] = "Failed" if code else "Succeeded"
         self._set_state(pod, {"terminated": terminated})
-        for sidecar in self._sidecars.pop(pod["metadata"]["uid"], ()):
-            sidecar.kill()
+        self._end_sidecars(pod)
         for kind in ("ContainersReady", "Ready"):
             set_condition(pod, kind, "False", self._state.now(), ("PodCompleted", ""))
         self.on_end(pod)
+
+    def _end_sidecars(self, pod: Document) -> None:
+        """End the sidecars of a pod whose program has ended (computePodActions in pkg/kubelet/kuberuntime).
+
+        Those of one that is deleted were to end with it, of which there are events.
+        """
+        sidecars = self._sidecars.pop(pod["metadata"]["uid"], ())
+        for each in sidecars:
+            each.kill()
+        if sidecars and not pod["metadata"].get("deletionTimestamp"):
+            self._tell_killing(pod, _running_in(pod))
+
+    def _tell_killing(self, pod: Document, names: Iterable[str]) -> None:
+        for name in names:
+            self.on_event(pod, "Normal", "Killing", f"Stopping container {name}")
 
     def _kill(self, pod: Document) -> None:
         process = self._running.get(pod["metadata"]["uid"])
@@ -275,6 +349,12 @@ class Kubelet:
         if shown is not main:
             self._set_state(pod, {"waiting": {"reason": "PodInitializing"}})
         self._state.touch(pod)
+
+
+def _running_in(pod: Document) -> list[str]:
+    """Return the containers that a pod tells as running, those that start first before the others."""
+    statuses = (*(pod["status"].get("initContainerStatuses") or ()), *(pod["status"].get("containerStatuses") or ()))
+    return [each["name"] for each in statuses if "running" in each["state"]]
 
 
 def _field(pod: Document, path: str) -> str:

@@ -75,7 +75,9 @@ def _charge(job_id: str, event: MachineCharged, machine: Machine, deps: FleetDep
         if decision.job == job:
             return
         if job.charges.has_charged(machine.machine_id) and _is_outdated(machine, deps):
-            deps.log.decided("ignored", job_id=job_id, machine_id=machine.machine_id, reason="the machine was saved since")
+            deps.log.decided(
+                "ignored", job_id=job_id, machine_id=machine.machine_id, reason="the machine was saved since"
+            )
             return
         JobLifecycle(deps).log(job, event, decision)
         try:

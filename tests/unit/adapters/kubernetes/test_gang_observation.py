@@ -258,7 +258,9 @@ def test_a_kubelet_that_ends_the_container_of_the_program_found_it_running():
         event(f"{TASK_NAME}-1-abcde", "Killing", 5, message="Stopping container metrics"),
     ]
 
-    assert read_ends(job(), 3, [], killed).running == {0}
+    ends = read_ends(job(), 3, [], killed)
+    assert (ends.running, set(ends.killed_at)) == ({0}, {0})
+    assert read_replaced(job(), 3, [], killed).keys() == {0}
     odd = Job.model_validate({"metadata": {"name": TASK_NAME}, "spec": {"template": {"spec": {"containers": []}}}})
     assert read_ends(odd, 3, [], killed).running == frozenset()
 

@@ -104,6 +104,7 @@ def read_pod(phase: str, init: dict[str, Any], main: dict[str, Any], restarts: s
         (ended(137, "OOMKilled"), StopKind.OUT_OF_MEMORY),
         (ended(128, "StartError", "no such device"), StopKind.NOT_STARTED),
         (ended(128, "StartError", 'exec: "sync": executable file not found in $PATH'), StopKind.STARTS_NOWHERE),
+        (ended(255, "Unknown"), StopKind.HOST_LOST),
     ],
 )
 def test_an_init_container_ends_a_job_as_the_main_one_does(init: dict[str, Any], kind: StopKind) -> None:

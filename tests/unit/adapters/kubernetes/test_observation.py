@@ -103,6 +103,12 @@ def test_the_phase_is_that_of_job_and_pod_together(job, pods, phase, status):
             True,
             id="the kubelet lost its container",
         ),
+        pytest.param(
+            read_job(FAILED),
+            [read_pod("Failed", state={"terminated": {"exitCode": 255, "reason": "Unknown"}})],
+            True,
+            id="the container runtime lost its container",
+        ),
         pytest.param(read_job(FAILED), [read_pod("Failed", node="")], False, id="it had no node"),
         pytest.param(
             read_job(FAILED), [read_pod("Failed", reason="UnexpectedAdmissionError")], False, id="its node refused it"

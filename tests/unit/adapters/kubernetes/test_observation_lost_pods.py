@@ -78,6 +78,24 @@ def test_a_pod_that_is_taken_away_stops_and_was_interrupted(
 
 
 @pytest.mark.parametrize("take", [evict, delete])
+@pytest.mark.parametrize("code", [0, 3, 143])
+@pytest.mark.parametrize("minor", [25])
+def test_a_server_that_fails_the_job_of_a_pod_as_its_deletion_begins_tells_an_interruption(
+    served: ServedKubernetesCluster, take: Taken, code: int
+) -> None:
+    take(served)
+    stopping = seen(served)
+    served.finish(NAME, code)
+
+    assert stopping.phase is TaskPhase.STOPPING
+    assert stopping.report.causes == {ReportedCause.INTERRUPTED}
+    assert kind_of(seen(served)) is StopKind.INTERRUPTION
+    # No other pod is made.
+    served.advance(600)
+    assert served.cluster.state.all("pods", NAMESPACE) == []
+
+
+@pytest.mark.parametrize("take", [evict, delete])
 @pytest.mark.parametrize("minor", [20])
 def test_an_old_server_goes_on_with_another_pod_of_the_same_task(served: ServedKubernetesCluster, take: Taken) -> None:
     running = seen(served)
@@ -146,9 +164,9 @@ def test_a_task_whose_job_somebody_deletes_is_known_until_its_pod_has_ended(serv
     assert served.target.describe([NAME]) == {NAME: None}
 
 
-@pytest.mark.parametrize("minor", [36])
+@pytest.mark.parametrize("minor", [25, 36])
 def test_a_task_on_a_node_that_is_out_of_reach_is_not_over_until_the_node_is_gone(
-    served: ServedKubernetesCluster,
+    served: ServedKubernetesCluster, minor: int
 ) -> None:
     served.cluster.lose_node(NODE)
     unheard = seen(served)
@@ -159,7 +177,8 @@ def test_a_task_on_a_node_that_is_out_of_reach_is_not_over_until_the_node_is_gon
     gone = seen(served)
 
     assert [unheard.phase, deleted.phase, gone.phase] == [TaskPhase.RUNNING, TaskPhase.STOPPING, TaskPhase.STOPPED]
-    assert deleted.warned_at is not None
+    # That of 1.25 has failed the Job by then, which warns of nothing.
+    assert (deleted.warned_at is not None) is (minor > 25)
     # Its pod took the reason along: the Job only says that there was one.
     assert kind_of(gone) is StopKind.INTERRUPTION
 
@@ -176,6 +195,43 @@ def test_a_program_that_finished_is_a_success_though_its_pod_is_removed(served: 
     # What the cluster forgets after an hour can be said no more, and that the pod was taken away not either.
     served.advance(3_700)
     assert kind_of(seen(served)) is StopKind.INTERRUPTION
+
+
+WITH_SIDECAR = {"spec": {"initContainers": [{"name": "metrics", "image": "otel:1", "restartPolicy": "Always"}]}}
+
+
+@pytest.fixture
+def beside() -> Iterator[ServedKubernetesCluster]:
+    """Yield a cluster with a running task, beside whose program there is a sidecar."""
+    workload = KubernetesWorkload("image:v1", pod=WITH_SIDECAR)
+    with served_cluster(Target.ACK) as cluster:
+        cluster.target.launch(make_launch_request(workload=workload, gpu=GpuRequirement()))
+        cluster.start(NAME)
+        yield cluster
+
+
+def killed(served: ServedKubernetesCluster) -> list[str]:
+    events = served.cluster.state.all("events", NAMESPACE)
+    return [each["message"] for each in events if each["reason"] == "Killing"]
+
+
+def test_a_program_that_finished_is_a_success_though_a_sidecar_was_ended_after_it(
+    beside: ServedKubernetesCluster,
+) -> None:
+    beside.finish(NAME, 0)
+    delete(beside)
+
+    assert killed(beside) == ["Stopping container metrics"]
+    assert beside.cluster.state.all("pods", NAMESPACE) == []
+    assert kind_of(seen(beside)) is StopKind.SUCCESS
+
+
+def test_a_program_that_saved_beside_a_sidecar_was_interrupted(beside: ServedKubernetesCluster) -> None:
+    delete(beside)
+    beside.finish(NAME, 0)
+
+    assert sorted(killed(beside)) == ["Stopping container main", "Stopping container metrics"]
+    assert kind_of(seen(beside)) is StopKind.INTERRUPTION
 
 
 @pytest.mark.parametrize("minor", [36])

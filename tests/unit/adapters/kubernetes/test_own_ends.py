@@ -18,13 +18,18 @@ COMPLETE = ("Complete", "CompletionsReached", "")
 LONG = "a-very-long-name-of-a-training-that-somebody-has-chosen-so-that-1-1"
 
 
-def event(uid: str = "", name: str = "") -> Event:
-    return Event.model_validate({"metadata": {"name": "e"}, "involvedObject": {"uid": uid, "name": name}})
+def event(uid: str = "", name: str = "", message: str = "") -> Event:
+    involved = {"uid": uid, "name": name}
+    return Event.model_validate({"metadata": {"name": "e"}, "involvedObject": involved, "message": message})
 
 
 def job(name: str = TASK_NAME, labels: dict[str, str] | None = None, **metadata: Any) -> Job:
     read = read_job(COMPLETE, name=name, uid="uid-1", **metadata)
-    template = {"metadata": {"labels": labels or {}}, "spec": {"containers": [{"name": "main"}]}}
+    init = [{"name": "code"}, {"name": "metrics", "restartPolicy": "Always"}]
+    template = {
+        "metadata": {"labels": labels or {}},
+        "spec": {"containers": [{"name": "main"}], "initContainers": init},
+    }
     return Job.model_validate(read.model_dump(by_alias=True) | {"spec": {"template": template}})
 
 
@@ -36,6 +41,35 @@ def test_a_program_finished_that_no_kubelet_ended(name: str) -> None:
     assert find_finished([job(name)], completed, others) == {name}
     assert find_finished([job(name)], completed, [event(name=f"{name[:58]}-d222p")]) == frozenset()
     assert find_finished([job(name)], [event(uid="uid-2")], others) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("message", "is_finished"),
+    [
+        ("Stopping container main", False),
+        ("Stopping container code", False),
+        ("Stopping container metrics", True),
+        # What a webhook has added to the pod is in no Job.
+        ("Stopping container istio-proxy", True),
+        ("Container main failed liveness probe, will be restarted", False),
+        ("", False),
+    ],
+)
+def test_a_kubelet_that_ends_a_container_beside_the_program_has_not_ended_it(
+    message: str, *, is_finished: bool
+) -> None:
+    killed = [event(name=f"{TASK_NAME}-d222p", message=message)]
+
+    found = find_finished([job()], [event(uid="uid-1")], killed)
+
+    assert found == ({TASK_NAME} if is_finished else set())
+
+
+def test_a_job_that_names_no_container_was_ended_by_any_event() -> None:
+    odd = Job.model_validate({"metadata": {"name": TASK_NAME, "uid": "uid-1"}, "spec": {}})
+    killed = [event(name=f"{TASK_NAME}-d222p", message="Container main is ended")]
+
+    assert find_finished([odd], [event(uid="uid-1")], killed) == frozenset()
 
 
 def test_only_jobs_that_ended_by_themselves_on_nodes_with_a_kubelet_are_asked_for() -> None:

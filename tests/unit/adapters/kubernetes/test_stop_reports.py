@@ -247,6 +247,16 @@ def test_a_pod_reports_why_it_ended(pod, text, causes, error):
             id="an exit code that is made up",
         ),
         pytest.param(
+            ended(255, "Unknown"),
+            None,
+            "Unknown: its container runtime lost it, as when it or its node is restarted",
+            {C.NODE_LOST},
+            "",
+            id="an exit code that containerd makes up",
+        ),
+        pytest.param(ended(255), 255, "", set(), "", id="a program that exits with -1"),
+        pytest.param(ended(3, "Unknown"), 3, "Unknown", set(), "", id="unknown, with a code of the program"),
+        pytest.param(
             waiting("ImagePullBackOff", 'Back-off pulling image "x"'),
             None,
             'ImagePullBackOff: Back-off pulling image "x"',

@@ -92,6 +92,16 @@ def stop_of(job, pods, attempt=None):
             None,
             id="the kubelet lost its container",
         ),
+        pytest.param(
+            read_job(by_exit_code(255)),
+            [read_pod("Failed", state=ended(255, "Unknown"))],
+            StopKind.HOST_LOST,
+            None,
+            id="the container runtime lost its container",
+        ),
+        pytest.param(
+            read_job(by_exit_code(255)), [], StopKind.USER_ERROR, 255, id="-1, or lost, and its pod was removed"
+        ),
         pytest.param(read_job(DEADLINE), [], StopKind.CANCELLED, None, id="a deadline that somebody set"),
     ],
 )

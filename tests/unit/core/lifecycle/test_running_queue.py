@@ -139,7 +139,7 @@ def test_a_task_whose_place_a_queue_takes_is_stopped_and_launched_again(phase):
 @pytest.mark.parametrize("cause", [ReportedCause.START_REFUSED, ReportedCause.STARTS_NOWHERE])
 @pytest.mark.parametrize("state", [JobState.RUNNING, JobState.STOPPING])
 def test_a_task_whose_pod_is_gone_and_refused_anew_is_stopped_and_launched_again(cause, state):
-    # Before 1.26 the Job controller replaces a pod that is gone, which a quota may refuse.
+    # Before 1.25 the Job controller replaces a pod that is gone, which a quota may refuse.
     attempt = make_running_attempt(instance_id=None, node="node-1", task_version=40)
     job = replace(on_ack("ru"), attempt=attempt, state=state, state_since=NOW)
     words = "FailedCreate: exceeded quota: gpus"
@@ -166,7 +166,7 @@ def test_a_task_whose_pod_is_gone_and_refused_anew_is_stopped_and_launched_again
     ("made_after", "is_lost"), [(-HOUR, False), (timedelta(0), False), (HOUR, True), (None, False)]
 )
 def test_several_pods_are_stopped_when_one_was_made_after_all_had_started(phase, made_after, is_lost):
-    """Before 1.26 the Job controller replaces a pod that is taken away, for which the others do not wait."""
+    """Before 1.25 the Job controller replaces a pod that is taken away, for which the others do not wait."""
     attempt = make_running_attempt(instance_id=None, node="node-1", task_version=40)
     job = replace(on_ack("ru", nodes=3), attempt=attempt, state_since=NOW)
     made_at = None if made_after is None else attempt.started_at + made_after

@@ -339,7 +339,7 @@ def test_a_container_that_cannot_be_started_ends_with_128(world) -> None:
 
 def test_the_pods_of_a_lost_node_stay_as_they_were_and_are_deleted_after_five_minutes(world) -> None:
     world.script = FOREVER
-    world.create()
+    world.create(podFailurePolicy=FAIL_ON_2)
     world.clock.advance(1)
 
     world.cluster.lose_node("gpu-1")

@@ -73,7 +73,8 @@ def test_what_runs_on_a_node_that_is_cut_off_goes_on_and_is_heard_of_when_it_is_
 ) -> None:
     world = make_world()
     world.script = Script(runtime_seconds=50)
-    world.create(backoffLimit=0)
+    rule = {"action": "FailJob", "onExitCodes": {"operator": "NotIn", "values": [0]}}
+    world.create(backoffLimit=0, podFailurePolicy={"rules": [rule]})
     world.clock.advance(20)
     world.cluster.cut_off_node("gpu-1", for_seconds=seconds)
     world.clock.advance(90)

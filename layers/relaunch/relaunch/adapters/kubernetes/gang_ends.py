@@ -12,12 +12,16 @@ from datetime import datetime, timedelta
 
 from relaunch.adapters.kubernetes.api.models import Event, Job, Pod
 from relaunch.adapters.kubernetes.labels import STOP_REASON
-from relaunch.adapters.kubernetes.own_ends import COMPLETED, is_on_virtual_node, owner_of_pod
+from relaunch.adapters.kubernetes.own_ends import (
+    COMPLETED,
+    ends_program,
+    is_on_virtual_node,
+    owner_of_pod,
+    stops_program,
+)
 from relaunch.adapters.kubernetes.stop_reports import find_condition
 from relaunch.core.records import dataclass
 
-# The words of a kubelet that ends a container which runs (killContainer in pkg/kubelet/kuberuntime).
-_STOPPING = "Stopping container "
 # All pods of a Job are made in one pass of its controller.
 _MADE_WITHIN = timedelta(seconds=5)
 
@@ -28,7 +32,7 @@ class RankEnds:
 
     `is_told`: none is forgotten, so that one that is not there was not recorded. `killed_at` is when a kubelet began to
     end the pod of a rank. `running` are the ranks whose program ran then: torchrun's ends with 1 for that, as it does
-    for a failure. `replaced_at` is the same of pods in whose place servers before 1.26 have made others.
+    for a failure. `replaced_at` is the same of pods in whose place servers before 1.25 have made others.
     """
 
     is_told: bool = False
@@ -49,14 +53,11 @@ def reason_of_end(job: Job) -> str:
 
 def read_ends(job: Job, nodes: int, ended: Iterable[Event], killed: Iterable[Event]) -> RankEnds:
     """Return what events say about the ranks of a Job; `ended` are those of ends of Jobs, `killed` of kubelets."""
-    containers = job.spec.template.spec.containers
-    main = f"{_STOPPING}{containers[0].name if containers else ''}"
     killed_at: dict[int, datetime] = {}
     running: set[int] = set()
     for rank, at, each in _by_rank(job, nodes, killed):
         killed_at[rank] = min(killed_at.get(rank, at), at)
-        # Containers beside it are ended after it.
-        running |= {rank} if each.message.strip() == main else set()
+        running |= {rank} if stops_program(job, each) else set()
     is_told = any(each.involved_object.uid == job.metadata.uid for each in ended)
     return RankEnds(is_told, killed_at, frozenset(running))
 
@@ -81,10 +82,11 @@ def read_replaced(job: Job, nodes: int, pods: Iterable[Pod], killed: Iterable[Ev
 
 
 def _by_rank(job: Job, nodes: int, killed: Iterable[Event]) -> Iterator[tuple[int, datetime, Event]]:
+    """Yield the events of kubelets that end programs of the Job, each with its rank and when that began."""
     names = {f"{job.metadata.name}-{rank}": rank for rank in range(nodes)}
     for each in killed:
         rank = names.get(owner_of_pod(each.involved_object.name))
         # One that is recorded again, as the Job deletes what was deleted, is counted.
         at = each.first_timestamp or each.at
-        if rank is not None and at is not None:
+        if rank is not None and at is not None and ends_program(job, each):
             yield rank, at, each

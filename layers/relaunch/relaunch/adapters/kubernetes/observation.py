@@ -20,7 +20,7 @@ from relaunch.adapters.kubernetes.stop_reports import (
     DISRUPTION_TARGET,
     containers_without_pod,
     find_condition,
-    is_not_located,
+    is_lost,
     is_rejected,
     observe_container,
     report_of_task,
@@ -291,7 +291,7 @@ def _may_have_run(pod: Pod | None) -> bool:
     statuses = pod.status.container_statuses
     if _without_instance(pod) is not None:
         return False
-    return bool(pod.spec.node_name) and (not (statuses or is_rejected(pod)) or any(map(is_not_located, statuses)))
+    return bool(pod.spec.node_name) and (not (statuses or is_rejected(pod)) or any(map(is_lost, statuses)))
 
 
 def _stopped_at(job: Job | None, statuses: Iterable[ContainerStatus]) -> datetime | None:

@@ -67,6 +67,10 @@ _CONTAINER_REASONS = {
 }
 # The kubelet could not find the container any more; the exit code 137 that it reports is made up.
 _NOT_LOCATED = "ContainerStatusUnknown"
+# Nor could containerd, whose processes did not outlive its restart or that of the node: reason and exit code that it
+# makes up (loadContainer in internal/cri/server/restart.go).
+_LOST_BY_RUNTIME = ("Unknown", 255)
+_BY_RUNTIME = "its container runtime lost it, as when it or its node is restarted"
 # No other node has the executable, the image or the permission to pull it either.
 _NOWHERE = re.compile(
     r"(?i)manifest unknown|no matching manifest|pull access denied|not found|repository does not exist|unauthorized"
@@ -125,9 +129,12 @@ def is_rejected(pod: Pod) -> bool:
     return _REJECTED.fullmatch(pod.status.reason) is not None
 
 
-def is_not_located(status: ContainerStatus) -> bool:
-    """Return whether the kubelet found the container no more, which may have run."""
-    return status.state.terminated is not None and status.state.terminated.reason == _NOT_LOCATED
+def is_lost(status: ContainerStatus) -> bool:
+    """Return whether the kubelet or the container runtime found the container no more, which may have run."""
+    ended = status.state.terminated
+    if ended is None:
+        return False
+    return ended.reason == _NOT_LOCATED or (ended.reason, ended.exit_code) == _LOST_BY_RUNTIME
 
 
 def observe_container(status: ContainerStatus) -> ContainerObservation:
@@ -142,8 +149,9 @@ def observe_container(status: ContainerStatus) -> ContainerObservation:
         message = waiting.message
     else:
         return ContainerObservation()
-    if reason == _NOT_LOCATED:
-        return ContainerObservation(report=_report(reason, message, ReportedCause.NODE_LOST))
+    if is_lost(status):
+        said = message or ("" if reason == _NOT_LOCATED else _BY_RUNTIME)
+        return ContainerObservation(report=_report(reason, said, ReportedCause.NODE_LOST))
     causes = set(_CONTAINER_REASONS.get(reason, ()))
     meaning = meaning_of(message) or (ReportedCause.STARTS_NOWHERE if _NOWHERE.search(message) else None)
     if causes & _START_ERRORS and meaning is not None:
@@ -169,7 +177,12 @@ def _report_without_job(pod: Pod | None) -> StopReport:
 
 
 def containers_without_pod(job: Job) -> dict[str, ContainerObservation]:
-    """Return the container and exit code that the failure policy of a Job tells, none if it tells nothing."""
+    """Return the container and exit code that the failure policy of a Job tells, none if it tells nothing.
+
+    255 may be that of a container which was lost (is_lost), since the Job gives no reason, and is that of a program
+    which exits with -1. It counts as the program's: one that fails each time would be launched again without an end,
+    and the pod of one that was lost is there unless somebody deletes it before the next look.
+    """
     failed = find_condition(job.status.conditions, "Failed", "FailureTarget")
     found = _FAILED_WITH.search(failed.message) if failed and failed.reason == _BY_POLICY else None
     return {found["container"]: ContainerObservation(int(found["code"]))} if found else {}

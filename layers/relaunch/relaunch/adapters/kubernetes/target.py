@@ -304,7 +304,7 @@ class KubernetesTarget:
     def _find_replaced(self, jobs: Iterable[Job], pods_of: Mapping[str, Sequence[Pod]]) -> Mapping[str, RankEnds]:
         """Return what events say about pods that were taken away and replaced, for Jobs of several nodes that go on.
 
-        Servers before 1.26 do that at once.
+        Servers before 1.25 do that at once.
 
         Raises:
             TransientError: events cannot be read now, and a pod has ended, whose program would be blamed for the loss

@@ -129,7 +129,7 @@ def _stopping(job: Job, seen: TaskObservation, now: datetime) -> Decision:
 def has_lost_place(job: Job, seen: TaskObservation) -> bool:
     """Return whether a task that had a place waits for one again, and would go on with what it started with.
 
-    A queue took it; or, on a server before 1.26, its pod went with its node or by force, and what the Job controller
+    A queue took it; or, on a server before 1.25, its pod went with its node or by force, and what the Job controller
     makes instead is refused, or waits for the others of a job of several nodes, which had met without it. The
     task is stopped, so that the next one resumes from the newest checkpoint.
     """
