@@ -51,7 +51,7 @@ SAMPLES = {
     "release": load_event("github.release.published"),
     "package": load_event("github.package.published"),
 }
-PUSH, RUN, PACKAGE = SAMPLES["push"], SAMPLES["workflow_run"], SAMPLES["package"]
+PUSH, PACKAGE = SAMPLES["push"], SAMPLES["package"]
 WORKFLOW_DISPATCH, REPOSITORY_DISPATCH = SAMPLES["workflow_dispatch"], SAMPLES["repository_dispatch"]
 ACME = {"repository": "acme/vision", "sender": "sara-acme"}
 EXPECTED = {
@@ -85,6 +85,7 @@ EXPECTED = {
         action="completed",
         conclusion="success",
         workflow="Build image",
+        path=".github/workflows/image.yml",
         run_event="push",
         **ACME,
     ),
@@ -319,30 +320,6 @@ def test_a_workflow_dispatch_may_have_no_inputs() -> None:
 )
 def test_a_dispatch_that_relaunch_sent_itself_starts_nothing(event: str, payload: Any) -> None:
     assert parse(event, payload) == IgnoredEvent("Relaunch sent this dispatch itself, for job resnet-1")
-
-
-# --- workflow runs
-
-
-@pytest.mark.parametrize("head", [None, {"full_name": "mallory/vision"}])
-def test_a_workflow_run_of_a_fork_is_seen_even_when_the_fork_is_gone(head: Any) -> None:
-    run = {**RUN, "workflow_run": {**RUN["workflow_run"], "head_repository": head}}
-
-    assert parse_event("workflow_run", run).is_fork
-
-
-def test_another_attempt_of_a_workflow_run_is_another_event() -> None:
-    again = {**RUN, "workflow_run": {**RUN["workflow_run"], "run_attempt": 2}}
-
-    assert parse_event("workflow_run", again).identity != parse_event("workflow_run", RUN).identity
-
-
-def test_a_workflow_run_without_a_name_goes_by_its_path() -> None:
-    run = {**RUN["workflow_run"], "name": "", "head_branch": None, "conclusion": None}
-
-    event = parse_event("workflow_run", {**RUN, "workflow_run": run})
-
-    assert (event.workflow, event.ref, event.conclusion) == (".github/workflows/image.yml", "", "")
 
 
 # --- releases and packages

@@ -25,6 +25,7 @@ from relaunch.adapters.github.payloads import (
     PackageVersion,
     PushPayload,
     Repository,
+    WorkflowBody,
 )
 from relaunch.adapters.validation import permanent_if_invalid
 from relaunch.core.triggers.events import (
@@ -42,6 +43,7 @@ OWN_DISPATCH_KEY = "relaunch_job_id"  # in dispatches by Relaunch itself, so tha
 _NO_COMMIT = "0" * 40
 _SECONDS = re.compile("[0-9]{1,11}")
 _COMMIT = re.compile("[0-9a-f]{40}")
+_AT_REF = re.compile(r"(?<=\.yml)@.*|(?<=\.yaml)@.*")  # `.github/workflows/ci.yml@main`
 
 
 def parse_delivery(message: Mapping[str, object]) -> GithubEvent | IgnoredEvent:
@@ -135,6 +137,8 @@ def _parse_repository_dispatch(delivery: Delivery) -> RepositoryDispatch | Ignor
 def _parse_workflow_run(delivery: Delivery) -> WorkflowRun:
     event = WORKFLOW_RUN.read(delivery.payload)
     run = event.workflow_run
+    workflow = event.workflow or WorkflowBody(name=run.name)
+    path = _AT_REF.sub("", workflow.path or run.path or "")
     # The head repository is null if the fork was deleted.
     head = run.head_repository.full_name if run.head_repository else ""
     return WorkflowRun(
@@ -146,7 +150,8 @@ def _parse_workflow_run(delivery: Delivery) -> WorkflowRun:
         is_fork=head.lower() != event.repository.full_name.lower(),
         conclusion=run.conclusion or "",
         run_event=run.event or "",
-        workflow=run.name or run.path or "",
+        workflow=workflow.name or path,
+        path=path,
         sender=event.sender_login,
     )
 

@@ -26,7 +26,7 @@ _PACKAGE: Mapping[str, object] = {
 _USED_FIELDS: Mapping[str, object] = {
     **dict.fromkeys(("action", "ref", "before", "after", "deleted", "created", "forced", "branch", "inputs"), True),
     "client_payload": True,
-    "workflow": True,
+    "workflow": {"name": True, "path": True},  # in workflow_dispatch it is a text
     "repository": {**_REPOSITORY, "pushed_at": True},
     "sender": {"login": True},
     "head_commit": {"id": True, "message": True},

@@ -72,11 +72,15 @@ class RepositoryDispatch(_GithubDelivery):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowRun(_GithubDelivery):
-    """A workflow run was requested, started or completed; `run_event` is the event that caused it, empty if unknown."""
+    """A workflow run was requested, started or completed; `run_event` is the event that caused it, empty if unknown.
+
+    `workflow` is the name of the workflow, not the title of the run, and `path` its file.
+    """
 
     name: ClassVar = "workflow_run"
     action: str
     workflow: str = ""
+    path: str = ""
     conclusion: str = ""
     run_event: str = ""
     is_fork: bool = False
@@ -269,7 +273,8 @@ def list_github_obstacles(trigger: GithubTrigger, event: GithubEvent) -> Iterato
         case WorkflowRun():
             yield from _list_workflow_run_obstacles(trigger, event)
         case WorkflowDispatch():
-            yield from _list_workflow_obstacles(trigger, event.workflow)
+            # Its payload has the file alone.
+            yield from _list_workflow_obstacles(trigger, event.workflow, event.workflow)
         case RepositoryDispatch():
             yield from _list_name_obstacles("type", trigger.types, event.event_type)
         case Release():
@@ -333,7 +338,7 @@ def _list_workflow_run_obstacles(trigger: GithubTrigger, event: WorkflowRun) -> 
     if not trigger.workflows:
         # Definitions of the time before `workflows` was required.
         yield "the trigger names no workflows: add `workflows` to it and apply the definition again"
-    yield from _list_workflow_obstacles(trigger, event.workflow)
+    yield from _list_workflow_obstacles(trigger, event.workflow, event.path)
 
 
 def _list_action_obstacles(event: WorkflowRun | Release | Package, action: str) -> Iterator[str]:
@@ -341,10 +346,11 @@ def _list_action_obstacles(event: WorkflowRun | Release | Package, action: str) 
         yield f"the {event.name} was {event.action or 'changed'}, and only {action} starts a job"
 
 
-def _list_workflow_obstacles(trigger: GithubTrigger, workflow: str) -> Iterator[str]:
-    """Yield the reasons for a workflow, which may be named by name, path or file name: events have one of them."""
-    if workflow.rpartition("/")[2] not in trigger.workflows:
-        yield from _list_name_obstacles("workflow", trigger.workflows, workflow)
+def _list_workflow_obstacles(trigger: GithubTrigger, workflow: str, path: str) -> Iterator[str]:
+    """Yield the reasons for a workflow, which the trigger may name by its name, its path or its file name."""
+    if trigger.workflows and {workflow, path, path.rpartition("/")[2]}.isdisjoint(trigger.workflows):
+        shown = workflow if path in {"", workflow} else f"{workflow} ({path})"
+        yield f"the workflow {shown} is not {' or '.join(trigger.workflows)}"
 
 
 def _list_name_obstacles(kind: str, names: tuple[str, ...], name: str) -> Iterator[str]:
