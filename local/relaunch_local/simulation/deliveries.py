@@ -89,6 +89,9 @@ def useless_payload(event: PlannedEvent) -> dict[str, Any]:
         case "repository_dispatch":
             return payload | {"action": "something else"}
         case "package":
-            return payload | {"action": "updated"}
+            # A push brings an event for each of its manifests, of which only the index has the tag (github/docs#22091).
+            version = payload["package"]["package_version"]
+            untagged = version | {"container_metadata": {"tag": {"name": "", "digest": version["version"]}}}
+            return payload | {"package": payload["package"] | {"package_version": untagged}}
         case _:
             return payload | {"deleted": True, "after": _NO_COMMIT, "head_commit": None, "commits": []}

@@ -102,6 +102,7 @@ EXPECTED = {
         action="published",
         package="vision-trainer",
         tag="v2.3.0",
+        is_container=True,
         **ACME,
     ),
 }
@@ -110,6 +111,12 @@ EXPECTED = {
 @pytest.mark.parametrize("event", SAMPLES)
 def test_a_sample_is_read(event: str) -> None:
     assert parse(event, SAMPLES[event]) == EXPECTED[event]
+
+
+def test_a_registry_package_is_a_package() -> None:
+    payload = {key: value for key, value in PACKAGE.items() if key != "package"}
+
+    assert parse("registry_package", {**payload, "registry_package": PACKAGE["package"]}) == EXPECTED["package"]
 
 
 @pytest.mark.parametrize(("name", "payload"), OCTOKIT)
@@ -322,7 +329,7 @@ def test_a_dispatch_that_relaunch_sent_itself_starts_nothing(event: str, payload
     assert parse(event, payload) == IgnoredEvent("Relaunch sent this dispatch itself, for job resnet-1")
 
 
-# --- releases and packages
+# --- releases
 
 
 @pytest.mark.parametrize(("target", "sha"), [(SHA, SHA), ("main", ""), (None, ""), ("M" * 40, "")])
@@ -339,35 +346,6 @@ def test_a_release_that_is_published_again_is_another_event() -> None:
     again = {**payload, "release": {**payload["release"], "published_at": "2026-11-04T09:00:00Z"}}
 
     assert parse_event("release", again).identity != parse_event("release", payload).identity
-
-
-@pytest.mark.parametrize(
-    ("version", "tag"),
-    [
-        pytest.param({"container_metadata": {"tag": {"name": "v1"}}, "package_url": "ghcr.io/a/b:v2"}, "v1", id="tag"),
-        pytest.param({"container_metadata": {"tag": {"name": ""}}, "package_url": "ghcr.io/a/b:v2"}, "v2", id="url"),
-        pytest.param({"container_metadata": None, "package_url": "localhost:5000/a/b"}, "", id="port-is-no-tag"),
-        pytest.param({"version": "sha256:aa", "package_url": "ghcr.io/a/b:"}, "", id="untagged"),
-        pytest.param({"version": "1.0.0"}, "1.0.0", id="version"),
-        pytest.param(None, "", id="no-version"),
-    ],
-)
-def test_a_package_has_a_tag_or_a_version(version: dict[str, Any] | None, tag: str) -> None:
-    payload = {**PACKAGE, "package": {"name": "trainer", "package_version": version}}
-
-    assert parse_event("package", payload).tag == tag
-
-
-def test_a_registry_package_is_a_package() -> None:
-    payload = {key: value for key, value in PACKAGE.items() if key != "package"}
-
-    assert parse("registry_package", {**payload, "registry_package": PACKAGE["package"]}) == EXPECTED["package"]
-
-
-def test_a_package_of_an_organisation_starts_nothing() -> None:
-    payload = {key: value for key, value in PACKAGE.items() if key != "repository"}
-
-    assert isinstance(parse("package", payload), IgnoredEvent)
 
 
 def test_an_event_without_a_sender_is_read() -> None:

@@ -78,6 +78,8 @@ PACKAGE = Package(
         pytest.param(RELEASE, {}, id="release"),
         pytest.param(PACKAGE, {}, id="any-package"),
         pytest.param(PACKAGE, {"packages": ("trainer",)}, id="package-by-name"),
+        pytest.param(replace(PACKAGE, is_container=True), {}, id="image-with-a-tag"),
+        pytest.param(replace(PACKAGE, tag=""), {}, id="package-without-a-version"),
     ],
 )
 def test_an_event_starts_the_job_whose_trigger_it_fits(event, filters):
@@ -139,6 +141,7 @@ def test_an_event_starts_the_job_whose_trigger_it_fits(event, filters):
         ),
         pytest.param(replace(PACKAGE, action="updated"), {}, "only published", id="package-updated"),
         pytest.param(PACKAGE, {"packages": ("x",)}, "package trainer is not x", id="other-package"),
+        pytest.param(replace(PACKAGE, tag="", is_container=True), {}, "an image without a tag", id="part-of-an-image"),
         pytest.param(replace(PUSH, repository="acme/other"), {}, "no trigger", id="other-repository"),
     ],
 )

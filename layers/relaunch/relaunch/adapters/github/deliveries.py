@@ -188,6 +188,7 @@ def _parse_package(delivery: Delivery) -> Package | IgnoredEvent:
         action=event.action,
         package=event.package.name,
         tag=_find_package_tag(version),
+        is_container=version.container_metadata is not None or _is_digest(version),
         sender=event.sender.login if event.sender else "",
     )
 
@@ -198,8 +199,11 @@ def _find_package_tag(version: PackageVersion) -> str:
     if metadata and metadata.tag and metadata.tag.name:
         return metadata.tag.name
     url_tag = (version.package_url or "").rpartition("/")[2].partition(":")[2]
-    named = version.version or ""
-    return url_tag or ("" if named.startswith("sha256:") else named)
+    return url_tag or ("" if _is_digest(version) else version.version or "")
+
+
+def _is_digest(version: PackageVersion) -> bool:
+    return (version.version or "").startswith("sha256:")
 
 
 def _identify(event: str, repository: Repository, *parts: str) -> str:

@@ -96,12 +96,17 @@ class Release(_GithubDelivery):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package(_GithubDelivery):
-    """A package was published or updated; `tag` is the tag of a container, else the version of the package."""
+    """A package was published or updated; `tag` is the tag of a container, else the version of the package.
+
+    GitHub sends one event for each manifest that is pushed, and of an image with attestations or for several
+    architectures only the index has a tag (github/docs issue 22091).
+    """
 
     name: ClassVar = "package"
     action: str
     package: str
     tag: str = ""
+    is_container: bool = False
 
 
 GithubEvent = Push | WorkflowDispatch | RepositoryDispatch | WorkflowRun | Release | Package
@@ -280,8 +285,7 @@ def list_github_obstacles(trigger: GithubTrigger, event: GithubEvent) -> Iterato
         case Release():
             yield from _list_action_obstacles(event, "published")
         case _:
-            yield from _list_action_obstacles(event, "published")
-            yield from _list_name_obstacles("package", trigger.packages, event.package)
+            yield from _list_package_obstacles(trigger, event)
     if trigger.wait_for_image is not None and "sha}" in trigger.wait_for_image.tag and not event.sha:
         yield f"the job would wait for the image of a commit, and this {event.name} event names none"
 
@@ -339,6 +343,13 @@ def _list_workflow_run_obstacles(trigger: GithubTrigger, event: WorkflowRun) -> 
         # Definitions of the time before `workflows` was required.
         yield "the trigger names no workflows: add `workflows` to it and apply the definition again"
     yield from _list_workflow_obstacles(trigger, event.workflow, event.path)
+
+
+def _list_package_obstacles(trigger: GithubTrigger, event: Package) -> Iterator[str]:
+    yield from _list_action_obstacles(event, "published")
+    yield from _list_name_obstacles("package", trigger.packages, event.package)
+    if event.is_container and not event.tag:
+        yield f"an image without a tag was published as {event.package}: a part of one, or what is attested of it"
 
 
 def _list_action_obstacles(event: WorkflowRun | Release | Package, action: str) -> Iterator[str]:
