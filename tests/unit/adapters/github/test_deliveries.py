@@ -258,17 +258,42 @@ def test_the_pushed_commit_is_taken_where_no_head_commit_is_told() -> None:
     assert parse_event("push", {key: PUSH[key] for key in ("ref", "before", "after", "repository")}).sha == SHA
 
 
+def changing(*numbers: int) -> dict[str, Any]:
+    names = ("added", "modified", "removed")
+    return {name: [f"{name}/{index}" for index in range(number)] for name, number in zip(names, numbers, strict=True)}
+
+
 @pytest.mark.parametrize(
     "change",
     [
         pytest.param({"created": True, "before": NO_COMMIT}, id="new-branch"),
         pytest.param({"forced": True}, id="forced"),
         pytest.param({"commits": [PUSH["commits"][0]] * 2048}, id="too-many-commits"),
+        pytest.param({"commits": [PUSH["commits"][0], changing(1000, 1999, 1)]}, id="too-many-files-of-a-commit"),
         pytest.param({"commits": [{"id": SHA}]}, id="commits-without-lists"),
     ],
 )
 def test_changed_paths_are_unknown_when_the_payload_cannot_tell_all(change: dict[str, Any]) -> None:
     assert parse_event("push", {**PUSH, **change}).paths is None
+    assert parse_event("push", trim_payload({**PUSH, **change})).paths is None
+
+
+@pytest.mark.parametrize(
+    ("commits", "count"),
+    [
+        pytest.param([changing(1000, 1999, 0)], 2999, id="of-one-commit"),
+        pytest.param([changing(2999, 0, 0), changing(0, 2998, 1), changing(1, 1, 1)], 5998, id="of-commits-together"),
+        pytest.param([changing(0, 0, 0)], 0, id="of-an-empty-commit"),
+    ],
+)
+def test_fewer_paths_than_github_lists_at_most_are_all(commits: list[Any], count: int) -> None:
+    whole = {**PUSH, "commits": commits}
+    reduced = trim_payload(whole)
+
+    event = parse_event("push", whole)
+    assert event == parse_event("push", reduced)
+    assert (len(event.paths or ()), event.has_commits) == (count, True)
+    assert all(len(commit["added"]) < 3000 for commit in reduced["commits"])
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
-from relaunch.adapters.github.payload_trimming import MAX_LISTED_COMMITS, find_skip
+from relaunch.adapters.github.payload_trimming import MAX_LISTED_COMMITS, MAX_LISTED_PATHS, find_skip
 from relaunch.adapters.github.payloads import (
     DELIVERY,
     PACKAGE,
@@ -95,10 +95,15 @@ def _collect_paths(push: PushPayload) -> tuple[str, ...] | None:
         return ()
     if push.created or push.forced or len(commits) >= MAX_LISTED_COMMITS:
         return None
-    lists = [paths for commit in commits for paths in (commit.added, commit.modified, commit.removed)]
-    if None in lists:
-        return None
-    return tuple(sorted({path for paths in lists for path in paths or ()}))
+    found: set[str] = set()
+    for commit in commits:
+        if commit.added is None or commit.modified is None or commit.removed is None:
+            return None
+        listed = (*commit.added, *commit.modified, *commit.removed)
+        if len(listed) >= MAX_LISTED_PATHS:
+            return None
+        found.update(listed)
+    return tuple(sorted(found))
 
 
 def _parse_workflow_dispatch(delivery: Delivery) -> WorkflowDispatch | IgnoredEvent:

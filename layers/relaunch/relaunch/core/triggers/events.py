@@ -35,11 +35,11 @@ class _GithubDelivery:
 class Push(_GithubDelivery):
     """A push of a branch or a tag.
 
-    `paths` is None if the payload does not list every changed path (more than 2,048 commits, a new branch with commits,
-    a forced push). A branch that is cut from an existing commit, or set back to one, has no commits, and starts what
-    watches it, as it starts workflows at GitHub. `skip` are the words in the message of the newest commit for which
-    GitHub starts no workflow, empty without any. `pushed_at` is when GitHub got it, to the second; None if the payload
-    has no time.
+    `paths` is None if the payload does not list every changed path (2,048 commits, a commit that changes 3,000 files, a
+    new branch with commits, a forced push). A branch that is cut from an existing commit, or set back to one, has no
+    commits, and starts what watches it, as it starts workflows at GitHub. `skip` are the words in the message of the
+    newest commit for which GitHub starts no workflow, empty without any. `pushed_at` is when GitHub got it, to the
+    second; None if the payload has no time.
     """
 
     name: ClassVar = "push"
