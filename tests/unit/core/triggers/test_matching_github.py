@@ -80,6 +80,7 @@ PACKAGE = Package(
         pytest.param(PACKAGE, {"packages": ("trainer",)}, id="package-by-name"),
         pytest.param(replace(PACKAGE, is_container=True), {}, id="image-with-a-tag"),
         pytest.param(replace(PACKAGE, tag=""), {}, id="package-without-a-version"),
+        pytest.param(replace(PACKAGE, tag=f"sha256-{'a' * 64}"), {}, id="version-that-is-no-tag"),
     ],
 )
 def test_an_event_starts_the_job_whose_trigger_it_fits(event, filters):
@@ -142,6 +143,12 @@ def test_an_event_starts_the_job_whose_trigger_it_fits(event, filters):
         pytest.param(replace(PACKAGE, action="updated"), {}, "only published", id="package-updated"),
         pytest.param(PACKAGE, {"packages": ("x",)}, "package trainer is not x", id="other-package"),
         pytest.param(replace(PACKAGE, tag="", is_container=True), {}, "an image without a tag", id="part-of-an-image"),
+        pytest.param(
+            replace(PACKAGE, tag=f"sha256-{'a' * 64}", is_container=True),
+            {},
+            "belongs to another image",
+            id="attestation",
+        ),
         pytest.param(replace(PUSH, repository="acme/other"), {}, "no trigger", id="other-repository"),
     ],
 )

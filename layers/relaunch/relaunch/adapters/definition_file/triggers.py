@@ -194,7 +194,7 @@ class ImageModel(StrictModel):
     repository: EcrRepository
     """Name of the ECR repository."""
     tag: ImageTag = "*"
-    """Tag pattern; `{sha}` matches a 40-character commit id."""
+    """Tag pattern; `{sha}` matches a 40-character commit id, `*` every tag but those of signatures and the like."""
 
     def to_core(self) -> ImageTrigger:
         """Return the core type."""

@@ -13,6 +13,7 @@ from relaunch.core.definitions.definition import GithubTrigger, TriggerSource
 from relaunch.core.definitions.filter_patterns import matches_filters
 from relaunch.core.jobs.trigger_facts import ResumePoint
 from relaunch.core.records import dataclass
+from relaunch.core.triggers.referrers import is_referrer_tag
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,12 +128,13 @@ class ObjectCreated:
 
 @dataclass(frozen=True, slots=True)
 class ImagePushed:
-    """An image was pushed to an ECR repository."""
+    """An image was pushed to an ECR repository; `media_type` is that of its configuration, empty if unknown."""
 
     identity: str
     repository: str
     tag: str
     digest: str
+    media_type: str = ""
     happened_at: datetime | None = field(default=None, compare=False)
 
 
@@ -350,6 +352,8 @@ def _list_package_obstacles(trigger: GithubTrigger, event: Package) -> Iterator[
     yield from _list_name_obstacles("package", trigger.packages, event.package)
     if event.is_container and not event.tag:
         yield f"an image without a tag was published as {event.package}: a part of one, or what is attested of it"
+    if event.is_container and is_referrer_tag(event.tag):
+        yield f"{event.tag} is what belongs to another image, as its signature"
 
 
 def _list_action_obstacles(event: WorkflowRun | Release | Package, action: str) -> Iterator[str]:
