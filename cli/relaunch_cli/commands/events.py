@@ -32,6 +32,7 @@ def events(
         print_result(render_events(found, deps.clock.now()))
     else:
         print_note(
-            "no events: is the webhook set up, does the bucket send its events to EventBridge, and does a trigger "
-            "watch the upload (`relaunch definitions`)?"
+            "no events: is the webhook set up, were at most three tags pushed at once (GitHub sends nothing for more), "
+            "does the bucket send its events to EventBridge, and does a trigger watch the upload "
+            "(`relaunch definitions`)?"
         )

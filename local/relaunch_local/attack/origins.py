@@ -33,7 +33,7 @@ def workflow_runs(dice: random.Random, count: int) -> Iterator[Attempt]:
     for number in range(max(count, len(tries))):
         event, head = tries[number] if number < len(tries) else dice.choice(tries)
         payload = copy.deepcopy(run)
-        payload["workflow_run"] |= {"id": number, "name": "CI", "event": event}
+        payload["workflow_run"] |= {"id": number, "event": event}
         payload["workflow_run"]["head_repository"] = {"full_name": head} if head is not None else None
         is_ours = head == REPOSITORY and isinstance(event, str) and event in _START
         what = f"a run of {event!r} with its head in {head}"

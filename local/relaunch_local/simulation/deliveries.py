@@ -6,7 +6,7 @@ from typing import Any
 
 from relaunch.adapters.github.deliveries import OWN_DISPATCH_KEY
 from relaunch_local.simulation.scenario import PlannedEvent
-from relaunch_local.simulation.trigger_scenario import DISPATCH_TYPE, PACKAGE, WORKFLOW
+from relaunch_local.simulation.trigger_scenario import DISPATCH_TYPE, PACKAGE, WORKFLOW, WORKFLOW_FILE
 
 _NO_COMMIT = "0" * 40
 _PUSHED_AT = 1_793_700_000
@@ -35,18 +35,20 @@ def payload_of(event: PlannedEvent, inputs: Mapping[str, str]) -> dict[str, Any]
             run = {
                 "id": int(event.token),
                 "run_attempt": event.occurrence,
-                "name": WORKFLOW,
-                "path": f".github/workflows/{WORKFLOW}",
+                # With `run-name` in its file the title of the run (actions/runner issue 4141).
+                "name": f"Image of {event.token}",
+                "path": f".github/workflows/{WORKFLOW_FILE}",
                 "event": "push",
                 "head_branch": "main",
                 "head_sha": f"{int(event.token):040x}",
                 "conclusion": "success",
                 "head_repository": repository,
             }
-            return {"action": "completed", "workflow_run": run, **same}
+            workflow = {"id": 4, "name": WORKFLOW, "path": run["path"]}
+            return {"action": "completed", "workflow_run": run, "workflow": workflow, **same}
         case "workflow_dispatch":
             # What tells a body from others is in members that Relaunch does not read.
-            return {"workflow": f".github/workflows/{WORKFLOW}", "ref": "refs/heads/main", "inputs": dict(inputs),
+            return {"workflow": f".github/workflows/{WORKFLOW_FILE}", "ref": "refs/heads/main", "inputs": dict(inputs),
                     "installation": {"id": int(event.token)}, **same}  # fmt: skip
         case "repository_dispatch":
             return {"action": DISPATCH_TYPE, "branch": "main", "client_payload": {"inputs": dict(inputs)},
@@ -87,6 +89,9 @@ def useless_payload(event: PlannedEvent) -> dict[str, Any]:
         case "repository_dispatch":
             return payload | {"action": "something else"}
         case "package":
-            return payload | {"action": "updated"}
+            # A push brings an event for each of its manifests, of which only the index has the tag (github/docs#22091).
+            version = payload["package"]["package_version"]
+            untagged = version | {"container_metadata": {"tag": {"name": "", "digest": version["version"]}}}
+            return payload | {"package": payload["package"] | {"package_version": untagged}}
         case _:
             return payload | {"deleted": True, "after": _NO_COMMIT, "head_commit": None, "commits": []}

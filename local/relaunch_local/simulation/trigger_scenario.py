@@ -8,7 +8,8 @@ from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.scenario import IMAGES, PlannedEvent, Scenario
 
 _SHARE_OF_SEEDS = 0.3
-WORKFLOW = "train.yml"
+WORKFLOW = "Build image"
+WORKFLOW_FILE = "train.yml"
 DISPATCH_TYPE = "train"
 PACKAGE = "trainer"
 GITHUB_KINDS = ("tag", "release", "workflow_run", "workflow_dispatch", "repository_dispatch", "package")
@@ -32,7 +33,7 @@ def triggers_of(definition: JobDefinition) -> tuple[Trigger, ...]:
         GithubTrigger(repository, "push", tags=("v*",)),
         GithubTrigger(repository, "release"),
         GithubTrigger(repository, "workflow_run", branches=("main",), workflows=(WORKFLOW,)),
-        GithubTrigger(repository, "workflow_dispatch", workflows=(WORKFLOW,)),
+        GithubTrigger(repository, "workflow_dispatch", workflows=(WORKFLOW_FILE,)),
         GithubTrigger(repository, "repository_dispatch", types=(DISPATCH_TYPE,)),
         GithubTrigger(repository, "package", packages=(PACKAGE,)),
         ImageTrigger(IMAGES, tag=f"{definition.name}-*"),

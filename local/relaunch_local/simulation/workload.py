@@ -246,7 +246,10 @@ class Workload:
             # Where it has arrived ("Amazon ECR events and EventBridge", Amazon ECR User Guide).
             source = {"source-account": "444455556666", "source-region": "eu-west-1", "action-type": "REPLICATE"}
             return self._publish("aws.ecr", "ECR Replication Action", {**image, **source})
-        return self._publish("aws.ecr", "ECR Image Action", {**image, "action-type": "PUSH"})
+        # ECR says what was pushed, which its page of sample events has for the archived image alone.
+        types = {"manifest-media-type": "application/vnd.oci.image.manifest.v1+json",
+                 "artifact-media-type": "application/vnd.oci.image.config.v1+json"}  # fmt: skip
+        return self._publish("aws.ecr", "ECR Image Action", {**image, **types, "action-type": "PUSH"})
 
     def _request(self, event: PlannedEvent) -> None:
         account = self.account

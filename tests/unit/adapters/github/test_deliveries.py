@@ -51,7 +51,7 @@ SAMPLES = {
     "release": load_event("github.release.published"),
     "package": load_event("github.package.published"),
 }
-PUSH, RUN, PACKAGE = SAMPLES["push"], SAMPLES["workflow_run"], SAMPLES["package"]
+PUSH, PACKAGE = SAMPLES["push"], SAMPLES["package"]
 WORKFLOW_DISPATCH, REPOSITORY_DISPATCH = SAMPLES["workflow_dispatch"], SAMPLES["repository_dispatch"]
 ACME = {"repository": "acme/vision", "sender": "sara-acme"}
 EXPECTED = {
@@ -85,6 +85,7 @@ EXPECTED = {
         action="completed",
         conclusion="success",
         workflow="Build image",
+        path=".github/workflows/image.yml",
         run_event="push",
         **ACME,
     ),
@@ -101,6 +102,7 @@ EXPECTED = {
         action="published",
         package="vision-trainer",
         tag="v2.3.0",
+        is_container=True,
         **ACME,
     ),
 }
@@ -109,6 +111,12 @@ EXPECTED = {
 @pytest.mark.parametrize("event", SAMPLES)
 def test_a_sample_is_read(event: str) -> None:
     assert parse(event, SAMPLES[event]) == EXPECTED[event]
+
+
+def test_a_registry_package_is_a_package() -> None:
+    payload = {key: value for key, value in PACKAGE.items() if key != "package"}
+
+    assert parse("registry_package", {**payload, "registry_package": PACKAGE["package"]}) == EXPECTED["package"]
 
 
 @pytest.mark.parametrize(("name", "payload"), OCTOKIT)
@@ -250,17 +258,42 @@ def test_the_pushed_commit_is_taken_where_no_head_commit_is_told() -> None:
     assert parse_event("push", {key: PUSH[key] for key in ("ref", "before", "after", "repository")}).sha == SHA
 
 
+def changing(*numbers: int) -> dict[str, Any]:
+    names = ("added", "modified", "removed")
+    return {name: [f"{name}/{index}" for index in range(number)] for name, number in zip(names, numbers, strict=True)}
+
+
 @pytest.mark.parametrize(
     "change",
     [
         pytest.param({"created": True, "before": NO_COMMIT}, id="new-branch"),
         pytest.param({"forced": True}, id="forced"),
         pytest.param({"commits": [PUSH["commits"][0]] * 2048}, id="too-many-commits"),
+        pytest.param({"commits": [PUSH["commits"][0], changing(1000, 1999, 1)]}, id="too-many-files-of-a-commit"),
         pytest.param({"commits": [{"id": SHA}]}, id="commits-without-lists"),
     ],
 )
 def test_changed_paths_are_unknown_when_the_payload_cannot_tell_all(change: dict[str, Any]) -> None:
     assert parse_event("push", {**PUSH, **change}).paths is None
+    assert parse_event("push", trim_payload({**PUSH, **change})).paths is None
+
+
+@pytest.mark.parametrize(
+    ("commits", "count"),
+    [
+        pytest.param([changing(1000, 1999, 0)], 2999, id="of-one-commit"),
+        pytest.param([changing(2999, 0, 0), changing(0, 2998, 1), changing(1, 1, 1)], 5998, id="of-commits-together"),
+        pytest.param([changing(0, 0, 0)], 0, id="of-an-empty-commit"),
+    ],
+)
+def test_fewer_paths_than_github_lists_at_most_are_all(commits: list[Any], count: int) -> None:
+    whole = {**PUSH, "commits": commits}
+    reduced = trim_payload(whole)
+
+    event = parse_event("push", whole)
+    assert event == parse_event("push", reduced)
+    assert (len(event.paths or ()), event.has_commits) == (count, True)
+    assert all(len(commit["added"]) < 3000 for commit in reduced["commits"])
 
 
 @pytest.mark.parametrize(
@@ -321,31 +354,7 @@ def test_a_dispatch_that_relaunch_sent_itself_starts_nothing(event: str, payload
     assert parse(event, payload) == IgnoredEvent("Relaunch sent this dispatch itself, for job resnet-1")
 
 
-# --- workflow runs
-
-
-@pytest.mark.parametrize("head", [None, {"full_name": "mallory/vision"}])
-def test_a_workflow_run_of_a_fork_is_seen_even_when_the_fork_is_gone(head: Any) -> None:
-    run = {**RUN, "workflow_run": {**RUN["workflow_run"], "head_repository": head}}
-
-    assert parse_event("workflow_run", run).is_fork
-
-
-def test_another_attempt_of_a_workflow_run_is_another_event() -> None:
-    again = {**RUN, "workflow_run": {**RUN["workflow_run"], "run_attempt": 2}}
-
-    assert parse_event("workflow_run", again).identity != parse_event("workflow_run", RUN).identity
-
-
-def test_a_workflow_run_without_a_name_goes_by_its_path() -> None:
-    run = {**RUN["workflow_run"], "name": "", "head_branch": None, "conclusion": None}
-
-    event = parse_event("workflow_run", {**RUN, "workflow_run": run})
-
-    assert (event.workflow, event.ref, event.conclusion) == (".github/workflows/image.yml", "", "")
-
-
-# --- releases and packages
+# --- releases
 
 
 @pytest.mark.parametrize(("target", "sha"), [(SHA, SHA), ("main", ""), (None, ""), ("M" * 40, "")])
@@ -362,35 +371,6 @@ def test_a_release_that_is_published_again_is_another_event() -> None:
     again = {**payload, "release": {**payload["release"], "published_at": "2026-11-04T09:00:00Z"}}
 
     assert parse_event("release", again).identity != parse_event("release", payload).identity
-
-
-@pytest.mark.parametrize(
-    ("version", "tag"),
-    [
-        pytest.param({"container_metadata": {"tag": {"name": "v1"}}, "package_url": "ghcr.io/a/b:v2"}, "v1", id="tag"),
-        pytest.param({"container_metadata": {"tag": {"name": ""}}, "package_url": "ghcr.io/a/b:v2"}, "v2", id="url"),
-        pytest.param({"container_metadata": None, "package_url": "localhost:5000/a/b"}, "", id="port-is-no-tag"),
-        pytest.param({"version": "sha256:aa", "package_url": "ghcr.io/a/b:"}, "", id="untagged"),
-        pytest.param({"version": "1.0.0"}, "1.0.0", id="version"),
-        pytest.param(None, "", id="no-version"),
-    ],
-)
-def test_a_package_has_a_tag_or_a_version(version: dict[str, Any] | None, tag: str) -> None:
-    payload = {**PACKAGE, "package": {"name": "trainer", "package_version": version}}
-
-    assert parse_event("package", payload).tag == tag
-
-
-def test_a_registry_package_is_a_package() -> None:
-    payload = {key: value for key, value in PACKAGE.items() if key != "package"}
-
-    assert parse("registry_package", {**payload, "registry_package": PACKAGE["package"]}) == EXPECTED["package"]
-
-
-def test_a_package_of_an_organisation_starts_nothing() -> None:
-    payload = {key: value for key, value in PACKAGE.items() if key != "repository"}
-
-    assert isinstance(parse("package", payload), IgnoredEvent)
 
 
 def test_an_event_without_a_sender_is_read() -> None:

@@ -146,7 +146,35 @@ def test_an_image_push_is_read() -> None:
     (event,) = parse_intake_message(IMAGE)
 
     tag, digest = IMAGE["detail"]["image-tag"], IMAGE["detail"]["image-digest"]
-    assert event == ImagePushed(f"ecr:trainer:{tag}:{digest}:2026-11-03T12:35:49Z", "trainer", tag, digest)
+    assert event == ImagePushed(
+        f"ecr:trainer:{tag}:{digest}:2026-11-03T12:35:49Z",
+        "trainer",
+        tag,
+        digest,
+        "application/vnd.oci.image.config.v1+json",
+    )
+
+
+@pytest.mark.parametrize(
+    ("manifest", "configuration", "expected"),
+    [
+        ("application/vnd.oci.image.manifest.v1+json", "a/b", "a/b"),
+        ("application/vnd.docker.distribution.manifest.v2+json", "a/b", "a/b"),
+        ("application/vnd.oci.image.manifest.v1+json", "", ""),
+        ("application/vnd.oci.image.manifest.v1+json", None, ""),
+        ("application/vnd.oci.image.index.v1+json", "a/b", ""),
+        ("application/vnd.docker.distribution.manifest.list.v2+json", "a/b", ""),
+        (None, "a/b", ""),
+    ],
+)
+def test_what_was_pushed_is_known_of_a_manifest_with_a_configuration(
+    manifest: str | None, configuration: str | None, expected: str
+) -> None:
+    types = {"manifest-media-type": manifest, "artifact-media-type": configuration}
+    (event,) = parse_intake_message({**IMAGE, "detail": {**IMAGE["detail"], **types}})
+
+    assert isinstance(event, ImagePushed)
+    assert (event.media_type, event.identity) == (expected, image_identity())
 
 
 def image_identity(**changes: object) -> str:

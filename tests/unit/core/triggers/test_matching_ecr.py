@@ -19,6 +19,9 @@ from unit.core.triggers.matched import (
 )
 
 OTHER = SHA[::-1]
+SIGNATURE = f"sha256-{SHA}{SHA[:24]}.sig"
+CONFIGURATION = "application/vnd.oci.image.config.v1+json"
+CACHE = "application/vnd.buildkit.cacheconfig.v0"
 
 
 @pytest.mark.parametrize(
@@ -29,10 +32,13 @@ OTHER = SHA[::-1]
         pytest.param(ImageTrigger("trainer", "v*"), "v1.2", id="image-tag-pattern"),
         pytest.param(ImageTrigger("trainer", "{short_sha}-gpu"), "4b1d8e6-gpu", id="short-commit"),
         pytest.param(ImageTrigger("trainer", "{sha}.{sha}.{sha}"), f"{SHA}.{OTHER}.{OTHER}", id="commits"),
+        pytest.param(ImageTrigger("trainer"), "buildcache", id="of-which-ecr-does-not-say-that-it-is-a-cache"),
+        pytest.param(ImageTrigger("trainer", "sha256-*"), SIGNATURE, id="what-a-pattern-names"),
     ],
 )
 def test_an_image_starts_the_job_whose_trigger_it_fits(trigger, tag):
     assert matched(replace(IMAGE, tag=tag), trigger).trigger is trigger
+    assert matched(replace(IMAGE, tag=tag, media_type=CONFIGURATION), trigger).trigger is trigger
 
 
 @pytest.mark.parametrize(
@@ -43,6 +49,27 @@ def test_an_image_starts_the_job_whose_trigger_it_fits(trigger, tag):
         pytest.param(ImageTrigger("trainer", "v*"), IMAGE, "does not match v*", id="other-image-tag"),
         pytest.param(ImageTrigger("trainer", "{sha}"), replace(IMAGE, tag="latest"), "does not match", id="no-commit"),
         pytest.param(ImageTrigger("trainer"), PUSH, "no trigger of resnet", id="other-source"),
+        pytest.param(
+            ImageTrigger("trainer"),
+            replace(IMAGE, tag=SIGNATURE, media_type=CONFIGURATION),
+            f"{SIGNATURE} is what belongs to another image, as its signature: * does not name sha256",
+            id="signature",
+        ),
+        pytest.param(
+            ImageTrigger("trainer", "*{sha}*"),
+            replace(IMAGE, tag=SIGNATURE),
+            "*{sha}* does not name sha256",
+            id="signature-with-what-looks-like-a-commit",
+        ),
+        pytest.param(
+            ImageTrigger("trainer"),
+            replace(IMAGE, tag="buildcache", media_type=CACHE),
+            f"trainer:buildcache is no container image: its configuration is {CACHE}",
+            id="build-cache",
+        ),
+        pytest.param(
+            ImageTrigger("trainer", "v*"), replace(IMAGE, tag="v1", media_type=CACHE), "no container image", id="chart"
+        ),
     ],
 )
 def test_an_image_that_does_not_fit_starts_nothing_and_says_why(trigger, event, reason):

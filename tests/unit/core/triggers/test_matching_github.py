@@ -19,6 +19,7 @@ RUN = WorkflowRun(
     run_event="push",
 )
 RUNS = {"workflows": ("Build image",)}
+OF_FILE = replace(RUN, path=".github/workflows/image.yml")
 # "Events that trigger workflows", GitHub Docs, and those of runs without such a trigger.
 RUN_EVENTS = dict.fromkeys(("push", "schedule", "workflow_dispatch", "release"), True) | dict.fromkeys(
     (
@@ -63,6 +64,9 @@ PACKAGE = Package(
         pytest.param(TAG, {"tags": ("v*",), "paths": ("train/**",)}, id="paths-say-nothing-about-tags"),
         pytest.param(replace(PUSH, repository="Acme/Vision"), {}, id="repository-in-another-case"),
         pytest.param(RUN, {"workflows": ("Build image",)}, id="workflow-run-by-name"),
+        pytest.param(OF_FILE, {"workflows": ("Build image",)}, id="workflow-run-by-name-beside-its-file"),
+        pytest.param(OF_FILE, {"workflows": ("x.yml", "image.yml")}, id="workflow-run-by-file"),
+        pytest.param(OF_FILE, {"workflows": (".github/workflows/image.yml",)}, id="workflow-run-by-path"),
         pytest.param(RUN, {"branches": ("main",), **RUNS}, id="workflow-run-of-branch"),
         pytest.param(WORKFLOW, {}, id="any-workflow-dispatch"),
         pytest.param(WORKFLOW, {"workflows": ("train.yml",)}, id="workflow-by-file"),
@@ -74,6 +78,9 @@ PACKAGE = Package(
         pytest.param(RELEASE, {}, id="release"),
         pytest.param(PACKAGE, {}, id="any-package"),
         pytest.param(PACKAGE, {"packages": ("trainer",)}, id="package-by-name"),
+        pytest.param(replace(PACKAGE, is_container=True), {}, id="image-with-a-tag"),
+        pytest.param(replace(PACKAGE, tag=""), {}, id="package-without-a-version"),
+        pytest.param(replace(PACKAGE, tag=f"sha256-{'a' * 64}"), {}, id="version-that-is-no-tag"),
     ],
 )
 def test_an_event_starts_the_job_whose_trigger_it_fits(event, filters):
@@ -113,7 +120,18 @@ def test_an_event_starts_the_job_whose_trigger_it_fits(event, filters):
         ),
         pytest.param(RUN, {}, "the trigger names no workflows: add `workflows` to it", id="run-of-any-workflow"),
         pytest.param(RUN, {"workflows": ("Test",)}, "the workflow Build image is not Test", id="other-workflow"),
-        pytest.param(WORKFLOW, {"workflows": ("x.yml",)}, "is not x.yml", id="other-file"),
+        pytest.param(
+            OF_FILE,
+            {"workflows": ("x", "y")},
+            "the workflow Build image (.github/workflows/image.yml) is not x or y",
+            id="other-workflow-with-file",
+        ),
+        pytest.param(
+            WORKFLOW,
+            {"workflows": ("x.yml",)},
+            "the workflow .github/workflows/train.yml is not x.yml",
+            id="other-file",
+        ),
         pytest.param(DISPATCH, {"types": ("x", "y")}, "the type train is not x or y", id="other-type"),
         pytest.param(replace(RELEASE, action="created"), {}, "only published", id="release-created"),
         pytest.param(
@@ -124,6 +142,13 @@ def test_an_event_starts_the_job_whose_trigger_it_fits(event, filters):
         ),
         pytest.param(replace(PACKAGE, action="updated"), {}, "only published", id="package-updated"),
         pytest.param(PACKAGE, {"packages": ("x",)}, "package trainer is not x", id="other-package"),
+        pytest.param(replace(PACKAGE, tag="", is_container=True), {}, "an image without a tag", id="part-of-an-image"),
+        pytest.param(
+            replace(PACKAGE, tag=f"sha256-{'a' * 64}", is_container=True),
+            {},
+            "belongs to another image",
+            id="attestation",
+        ),
         pytest.param(replace(PUSH, repository="acme/other"), {}, "no trigger", id="other-repository"),
     ],
 )

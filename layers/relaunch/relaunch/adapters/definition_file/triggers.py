@@ -131,7 +131,7 @@ class WorkflowDispatchModel(GithubModel):
     event: Literal["workflow_dispatch"]
     """The GitHub event."""
     workflows: Patterns = []
-    """Workflow names or files; all when left out."""
+    """Workflow files (`train.yml`, or with their folders), not names, which GitHub does not send; all when left out."""
 
 
 class RepositoryDispatchModel(GithubModel):
@@ -149,7 +149,7 @@ class WorkflowRunModel(GithubModel):
     event: Literal["workflow_run"]
     """The GitHub event."""
     workflows: Patterns
-    """Workflow names."""
+    """Workflow names or files (`Build image`, `image.yml`)."""
     branches: Patterns = []
     """Branches the workflow ran for, as GitHub filter patterns."""
     run_events: Annotated[list[WorkflowEvent], Field(min_length=1)] = []
@@ -194,7 +194,7 @@ class ImageModel(StrictModel):
     repository: EcrRepository
     """Name of the ECR repository."""
     tag: ImageTag = "*"
-    """Tag pattern; `{sha}` matches a 40-character commit id."""
+    """Tag pattern; `{sha}` matches a 40-character commit id, `*` every tag but those of signatures and the like."""
 
     def to_core(self) -> ImageTrigger:
         """Return the core type."""

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
-from relaunch.adapters.github.payload_trimming import MAX_LISTED_COMMITS, find_skip
+from relaunch.adapters.github.payload_trimming import MAX_LISTED_COMMITS, MAX_LISTED_PATHS, find_skip
 from relaunch.adapters.github.payloads import (
     DELIVERY,
     PACKAGE,
@@ -25,6 +25,7 @@ from relaunch.adapters.github.payloads import (
     PackageVersion,
     PushPayload,
     Repository,
+    WorkflowBody,
 )
 from relaunch.adapters.validation import permanent_if_invalid
 from relaunch.core.triggers.events import (
@@ -42,6 +43,7 @@ OWN_DISPATCH_KEY = "relaunch_job_id"  # in dispatches by Relaunch itself, so tha
 _NO_COMMIT = "0" * 40
 _SECONDS = re.compile("[0-9]{1,11}")
 _COMMIT = re.compile("[0-9a-f]{40}")
+_AT_REF = re.compile(r"(?<=\.yml)@.*|(?<=\.yaml)@.*")  # `.github/workflows/ci.yml@main`
 
 
 def parse_delivery(message: Mapping[str, object]) -> GithubEvent | IgnoredEvent:
@@ -93,10 +95,15 @@ def _collect_paths(push: PushPayload) -> tuple[str, ...] | None:
         return ()
     if push.created or push.forced or len(commits) >= MAX_LISTED_COMMITS:
         return None
-    lists = [paths for commit in commits for paths in (commit.added, commit.modified, commit.removed)]
-    if None in lists:
-        return None
-    return tuple(sorted({path for paths in lists for path in paths or ()}))
+    found: set[str] = set()
+    for commit in commits:
+        if commit.added is None or commit.modified is None or commit.removed is None:
+            return None
+        listed = (*commit.added, *commit.modified, *commit.removed)
+        if len(listed) >= MAX_LISTED_PATHS:
+            return None
+        found.update(listed)
+    return tuple(sorted(found))
 
 
 def _parse_workflow_dispatch(delivery: Delivery) -> WorkflowDispatch | IgnoredEvent:
@@ -135,6 +142,8 @@ def _parse_repository_dispatch(delivery: Delivery) -> RepositoryDispatch | Ignor
 def _parse_workflow_run(delivery: Delivery) -> WorkflowRun:
     event = WORKFLOW_RUN.read(delivery.payload)
     run = event.workflow_run
+    workflow = event.workflow or WorkflowBody(name=run.name)
+    path = _AT_REF.sub("", workflow.path or run.path or "")
     # The head repository is null if the fork was deleted.
     head = run.head_repository.full_name if run.head_repository else ""
     return WorkflowRun(
@@ -146,7 +155,8 @@ def _parse_workflow_run(delivery: Delivery) -> WorkflowRun:
         is_fork=head.lower() != event.repository.full_name.lower(),
         conclusion=run.conclusion or "",
         run_event=run.event or "",
-        workflow=run.name or run.path or "",
+        workflow=workflow.name or path,
+        path=path,
         sender=event.sender_login,
     )
 
@@ -183,6 +193,7 @@ def _parse_package(delivery: Delivery) -> Package | IgnoredEvent:
         action=event.action,
         package=event.package.name,
         tag=_find_package_tag(version),
+        is_container=version.container_metadata is not None or _is_digest(version),
         sender=event.sender.login if event.sender else "",
     )
 
@@ -193,8 +204,11 @@ def _find_package_tag(version: PackageVersion) -> str:
     if metadata and metadata.tag and metadata.tag.name:
         return metadata.tag.name
     url_tag = (version.package_url or "").rpartition("/")[2].partition(":")[2]
-    named = version.version or ""
-    return url_tag or ("" if named.startswith("sha256:") else named)
+    return url_tag or ("" if _is_digest(version) else version.version or "")
+
+
+def _is_digest(version: PackageVersion) -> bool:
+    return (version.version or "").startswith("sha256:")
 
 
 def _identify(event: str, repository: Repository, *parts: str) -> str:

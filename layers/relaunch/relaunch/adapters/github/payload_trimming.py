@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping
 
 MAX_LISTED_COMMITS = 2048  # the most that GitHub lists of one push; there may be more
+# "A maximum of 3000 changed files will be reported per commit": GitHub's OpenAPI description of the push webhook.
+MAX_LISTED_PATHS = 3000
 MAX_PATHS_BYTES = 800_000  # of all changed paths as JSON
 # "Skipping workflow runs", GitHub Docs; of several commits the newest counts (github/docs issue 6162).
 _SKIPS = r"\[skip ci\]|\[ci skip\]|\[no ci\]|\[skip actions\]|\[actions skip\]|\n\nskip-checks: ?true\s*\Z"
@@ -26,7 +28,7 @@ _PACKAGE: Mapping[str, object] = {
 _USED_FIELDS: Mapping[str, object] = {
     **dict.fromkeys(("action", "ref", "before", "after", "deleted", "created", "forced", "branch", "inputs"), True),
     "client_payload": True,
-    "workflow": True,
+    "workflow": {"name": True, "path": True},  # in workflow_dispatch it is a text
     "repository": {**_REPOSITORY, "pushed_at": True},
     "sender": {"login": True},
     "head_commit": {"id": True, "message": True},
@@ -42,7 +44,7 @@ _USED_FIELDS: Mapping[str, object] = {
 
 
 def trim_payload(payload: Mapping[str, object]) -> dict[str, object]:
-    """Return the used fields of a payload; of a push all changed paths or, if there are too many, none."""
+    """Return the used fields of a payload; of a push all changed paths or, if they are too many or not all, none."""
     trimmed = _keep_fields(payload, _USED_FIELDS)
     commits = payload.get("commits")
     if isinstance(commits, list):
@@ -71,16 +73,24 @@ def _keep_fields(value: Mapping[str, object], fields: Mapping[str, object]) -> d
 
 
 def _trim_commits(commits: list[object]) -> list[object]:
-    """Return one commit with the paths of all; it has no lists if the paths are unknown or too many."""
+    """Return commits with the paths of all, or one without lists if the paths are unknown or too many.
+
+    None of them has as many paths as GitHub lists at most, for which they would pass for incomplete.
+    """
     if not commits:
         return []
     paths: set[str] = set()
     for commit in commits:
-        for name in ("added", "modified", "removed"):
-            listed = commit.get(name) if isinstance(commit, Mapping) else None
-            if not isinstance(listed, list):
-                return [{}]
-            paths.update(str(path) for path in listed)
+        lists = [commit.get(name) if isinstance(commit, Mapping) else None for name in ("added", "modified", "removed")]
+        listed = [path for paths_of in lists if isinstance(paths_of, list) for path in paths_of]
+        if not all(isinstance(paths_of, list) for paths_of in lists) or len(listed) >= MAX_LISTED_PATHS:
+            return [{}]
+        paths.update(map(str, listed))
     if len(commits) >= MAX_LISTED_COMMITS or sum(len(json.dumps(path)) + 1 for path in paths) > MAX_PATHS_BYTES:
         return [{}]
-    return [{"added": sorted(paths), "modified": [], "removed": []}]
+    ordered = sorted(paths)
+    most = MAX_LISTED_PATHS - 1
+    return [
+        {"added": ordered[start : start + most], "modified": [], "removed": []}
+        for start in range(0, max(len(ordered), 1), most)
+    ]

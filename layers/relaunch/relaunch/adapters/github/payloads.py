@@ -89,8 +89,19 @@ class RepositoryDispatchPayload(EventPayload):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowBody:
+    """A workflow: the `name` in its file, or its path without one, and the `path` of its file."""
+
+    name: str | None = None
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowRunBody:
-    """A workflow run; `head_repository` differs from the event's repository for a fork, `event` caused the run."""
+    """A workflow run; `head_repository` differs from the event's repository for a fork, `event` caused the run.
+
+    `name` is the title of the run where its workflow has `run-name` (actions/runner issue 4141), and may be empty.
+    """
 
     id: str
     run_attempt: int = 1
@@ -105,10 +116,11 @@ class WorkflowRunBody:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowRunPayload(EventPayload):
-    """workflow_run."""
+    """workflow_run; `workflow` is null if it is gone ("Webhook events and payloads", GitHub Docs)."""
 
     action: str
     workflow_run: WorkflowRunBody
+    workflow: WorkflowBody | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -63,6 +63,8 @@ class _ImageAction:
     result: str = ""
     digest: str = field(metadata={"names": ("image-digest",)})
     tag: str | None = field(default=None, metadata={"names": ("image-tag",)})
+    manifest_type: str | None = field(default=None, metadata={"names": ("manifest-media-type",)})
+    configuration_type: str | None = field(default=None, metadata={"names": ("artifact-media-type",)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +87,9 @@ _BUS_EVENT = ReceivedType(_BusEvent)
 _UPLOAD = ReceivedType(_Upload)
 _RECORD = ReceivedType(_Record)
 _IMAGE_ACTION = ReceivedType(_ImageAction)
+_MANIFESTS = frozenset(
+    ("application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json")
+)
 
 
 def parse_bus_event(message: Mapping[str, object]) -> BusEvent:
@@ -168,7 +173,10 @@ def parse_image_action(event: Mapping[str, object]) -> ImagePushed | IgnoredEven
         return IgnoredEvent(f"ECR image action {image.action} {image.result} starts nothing")
     tag = image.tag or ""
     moment = event.get("time") or event.get("id") or ""
-    return ImagePushed(f"ecr:{image.repository}:{tag}:{image.digest}:{moment}", image.repository, tag, image.digest)
+    identity = f"ecr:{image.repository}:{tag}:{image.digest}:{moment}"
+    # What the event of an index, which lacks a configuration, has there is not documented.
+    media_type = image.configuration_type if image.manifest_type in _MANIFESTS else ""
+    return ImagePushed(identity, image.repository, tag, image.digest, media_type or "")
 
 
 def _describe_object(bucket: str, key: str, created: _Object, request_id: str) -> ObjectCreated:

@@ -50,9 +50,9 @@ class GithubTrigger:
     """A GitHub event of one repository.
 
     `branches`, `tags` and `paths` are GitHub Actions filter patterns (`*`, `**`, `?`, leading `!`) for push events;
-    `branches` applies to workflow_run too. `workflows` are workflow names (workflow_run, workflow_dispatch), `types`
-    are event types of repository_dispatch, `packages` are package names. `run_events` are events whose workflow runs
-    start jobs besides those of core.triggers.events.RUN_EVENTS.
+    `branches` applies to workflow_run too. `workflows` are names, paths or file names of workflows (workflow_run), or
+    the latter two alone (workflow_dispatch), `types` are event types of repository_dispatch, `packages` are package
+    names. `run_events` are events whose workflow runs start jobs besides those of core.triggers.events.RUN_EVENTS.
     """
 
     repository: str

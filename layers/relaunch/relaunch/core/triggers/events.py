@@ -13,6 +13,7 @@ from relaunch.core.definitions.definition import GithubTrigger, TriggerSource
 from relaunch.core.definitions.filter_patterns import matches_filters
 from relaunch.core.jobs.trigger_facts import ResumePoint
 from relaunch.core.records import dataclass
+from relaunch.core.triggers.referrers import is_referrer_tag
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +36,11 @@ class _GithubDelivery:
 class Push(_GithubDelivery):
     """A push of a branch or a tag.
 
-    `paths` is None if the payload does not list every changed path (more than 2,048 commits, a new branch with commits,
-    a forced push). A branch that is cut from an existing commit, or set back to one, has no commits, and starts what
-    watches it, as it starts workflows at GitHub. `skip` are the words in the message of the newest commit for which
-    GitHub starts no workflow, empty without any. `pushed_at` is when GitHub got it, to the second; None if the payload
-    has no time.
+    `paths` is None if the payload does not list every changed path (2,048 commits, a commit that changes 3,000 files, a
+    new branch with commits, a forced push). A branch that is cut from an existing commit, or set back to one, has no
+    commits, and starts what watches it, as it starts workflows at GitHub. `skip` are the words in the message of the
+    newest commit for which GitHub starts no workflow, empty without any. `pushed_at` is when GitHub got it, to the
+    second; None if the payload has no time.
     """
 
     name: ClassVar = "push"
@@ -72,11 +73,15 @@ class RepositoryDispatch(_GithubDelivery):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowRun(_GithubDelivery):
-    """A workflow run was requested, started or completed; `run_event` is the event that caused it, empty if unknown."""
+    """A workflow run was requested, started or completed; `run_event` is the event that caused it, empty if unknown.
+
+    `workflow` is the name of the workflow, not the title of the run, and `path` its file.
+    """
 
     name: ClassVar = "workflow_run"
     action: str
     workflow: str = ""
+    path: str = ""
     conclusion: str = ""
     run_event: str = ""
     is_fork: bool = False
@@ -92,12 +97,17 @@ class Release(_GithubDelivery):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package(_GithubDelivery):
-    """A package was published or updated; `tag` is the tag of a container, else the version of the package."""
+    """A package was published or updated; `tag` is the tag of a container, else the version of the package.
+
+    GitHub sends one event for each manifest that is pushed, and of an image with attestations or for several
+    architectures only the index has a tag (github/docs issue 22091).
+    """
 
     name: ClassVar = "package"
     action: str
     package: str
     tag: str = ""
+    is_container: bool = False
 
 
 GithubEvent = Push | WorkflowDispatch | RepositoryDispatch | WorkflowRun | Release | Package
@@ -118,12 +128,13 @@ class ObjectCreated:
 
 @dataclass(frozen=True, slots=True)
 class ImagePushed:
-    """An image was pushed to an ECR repository."""
+    """An image was pushed to an ECR repository; `media_type` is that of its configuration, empty if unknown."""
 
     identity: str
     repository: str
     tag: str
     digest: str
+    media_type: str = ""
     happened_at: datetime | None = field(default=None, compare=False)
 
 
@@ -269,14 +280,14 @@ def list_github_obstacles(trigger: GithubTrigger, event: GithubEvent) -> Iterato
         case WorkflowRun():
             yield from _list_workflow_run_obstacles(trigger, event)
         case WorkflowDispatch():
-            yield from _list_workflow_obstacles(trigger, event.workflow)
+            # Its payload has the file alone.
+            yield from _list_workflow_obstacles(trigger, event.workflow, event.workflow)
         case RepositoryDispatch():
             yield from _list_name_obstacles("type", trigger.types, event.event_type)
         case Release():
             yield from _list_action_obstacles(event, "published")
         case _:
-            yield from _list_action_obstacles(event, "published")
-            yield from _list_name_obstacles("package", trigger.packages, event.package)
+            yield from _list_package_obstacles(trigger, event)
     if trigger.wait_for_image is not None and "sha}" in trigger.wait_for_image.tag and not event.sha:
         yield f"the job would wait for the image of a commit, and this {event.name} event names none"
 
@@ -333,7 +344,16 @@ def _list_workflow_run_obstacles(trigger: GithubTrigger, event: WorkflowRun) -> 
     if not trigger.workflows:
         # Definitions of the time before `workflows` was required.
         yield "the trigger names no workflows: add `workflows` to it and apply the definition again"
-    yield from _list_workflow_obstacles(trigger, event.workflow)
+    yield from _list_workflow_obstacles(trigger, event.workflow, event.path)
+
+
+def _list_package_obstacles(trigger: GithubTrigger, event: Package) -> Iterator[str]:
+    yield from _list_action_obstacles(event, "published")
+    yield from _list_name_obstacles("package", trigger.packages, event.package)
+    if event.is_container and not event.tag:
+        yield f"an image without a tag was published as {event.package}: a part of one, or what is attested of it"
+    if event.is_container and is_referrer_tag(event.tag):
+        yield f"{event.tag} is what belongs to another image, as its signature"
 
 
 def _list_action_obstacles(event: WorkflowRun | Release | Package, action: str) -> Iterator[str]:
@@ -341,10 +361,11 @@ def _list_action_obstacles(event: WorkflowRun | Release | Package, action: str) 
         yield f"the {event.name} was {event.action or 'changed'}, and only {action} starts a job"
 
 
-def _list_workflow_obstacles(trigger: GithubTrigger, workflow: str) -> Iterator[str]:
-    """Yield the reasons for a workflow, which may be named by name, path or file name: events have one of them."""
-    if workflow.rpartition("/")[2] not in trigger.workflows:
-        yield from _list_name_obstacles("workflow", trigger.workflows, workflow)
+def _list_workflow_obstacles(trigger: GithubTrigger, workflow: str, path: str) -> Iterator[str]:
+    """Yield the reasons for a workflow, which the trigger may name by its name, its path or its file name."""
+    if trigger.workflows and {workflow, path, path.rpartition("/")[2]}.isdisjoint(trigger.workflows):
+        shown = workflow if path in {"", workflow} else f"{workflow} ({path})"
+        yield f"the workflow {shown} is not {' or '.join(trigger.workflows)}"
 
 
 def _list_name_obstacles(kind: str, names: tuple[str, ...], name: str) -> Iterator[str]:

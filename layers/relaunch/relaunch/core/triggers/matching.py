@@ -45,6 +45,7 @@ from relaunch.core.triggers.events import (
     list_github_obstacles,
 )
 from relaunch.core.triggers.facts import collect_facts
+from relaunch.core.triggers.referrers import is_image, is_referrer_tag
 from relaunch.core.triggers.schedules import SKIPPED_AFTER
 
 _MAX_NAMED = 5  # the message is stored and logged, and a dispatch may have thousands
@@ -317,6 +318,10 @@ def _find_image_obstacle(trigger: ImageTrigger, event: ImagePushed) -> str | Non
         return f"an image without a tag was pushed to {event.repository}"
     if not _compile_tag(trigger.tag).matches(event.tag):
         return f"the tag {event.tag} does not match {trigger.tag}"
+    if not is_image(event.media_type):
+        return f"{event.repository}:{event.tag} is no container image: its configuration is {event.media_type}"
+    if is_referrer_tag(event.tag) and "sha256" not in trigger.tag:
+        return f"{event.tag} is what belongs to another image, as its signature: {trigger.tag} does not name sha256"
     return None
 
 
