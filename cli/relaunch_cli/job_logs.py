@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from relaunch_cli.log_positions import LogEvent, Position
+from relaunch_cli.log_positions import ExpiredTokenError, LogEvent, Position
 
 if TYPE_CHECKING:
     from relaunch.core.jobs.attempt import Attempt
@@ -83,6 +83,9 @@ class LogSource(Protocol):
         """Return the next events of a stream and the token to continue from; nothing while there is no stream.
 
         Events before `since` are left out, and none is asked for that is not before `until`.
+
+        Raises:
+            ExpiredTokenError: the token is taken no longer.
         """
         ...
 
@@ -160,15 +163,17 @@ class JobLogs:
                 continue
             destination, stream = self._find_stream(task_arn, history.job.revision.arn)
             wanted = count - len(lines)
+            # One is read of each, also where none is wanted: reading may have to begin again behind it.
             found = self._source.tail(
-                destination, stream, wanted, self._since, until=until, most_empty=self._most_empty
+                destination, stream, max(wanted, 1), self._since, until=until, most_empty=self._most_empty
             )
-            position = self._positions[task_arn] = Position(self._since, is_caught_up=True)
-            position.take(found.events, found.token)
+            position = self._positions[task_arn] = Position.of_tail(self._since, now)
+            position.take(found.events, found.token, now)
             self._note_cut(attempt, position, is_cut=found.is_cut)
             if _is_complete(attempt, now):
                 self._complete.add(task_arn)
-            lines = [LogLine(attempt.number, event.at, event.message) for event in found.events] + lines
+            shown = found.events if wanted else []
+            lines = [LogLine(attempt.number, event.at, event.message) for event in shown] + lines
         return lines
 
     def notes(self, now: datetime, *, is_followed: bool = False) -> list[str]:
@@ -226,24 +231,38 @@ class JobLogs:
         destination, stream = self._find_stream(task_arn, revision_arn)
         position = self._positions.setdefault(task_arn, Position(self._since))
         position.empty_pages = 0
+        position.begin_again_if_old(now)
         # A task that is silent has an empty page at each read: the next read goes on behind it.
         is_next_read = position.is_caught_up and not _is_complete(attempt, now)
         while True:
-            token = position.token
-            events, following = self._source.read(destination, stream, token, position.start, until=until)
-            for event in events:
+            events, following = self._read_page(position, destination, stream, until)
+            is_end = following is None or following == position.token
+            new = position.take(events, following, now)
+            for event in new:
                 yield LogLine(attempt.number, event.at, event.message)
-            position.take(events, following)
-            if following is None or following == token:
+            if is_end:
                 self._note_cut(attempt, position, is_cut=False)
                 break
-            if (is_next_read and not events) or (until is None and _is_ahead(events, now)):
+            if (is_next_read and not events) or (until is None and _is_ahead(new, now)):
                 break
             is_cut = position.empty_pages >= self._most_empty
             if is_cut and not self._skip_expired(position, destination, until or now, now):
                 self._note_cut(attempt, position, is_cut=True)
                 break
         position.is_caught_up = True
+
+    def _read_page(
+        self, position: Position, destination: LogDestination, stream: str, until: datetime | None
+    ) -> tuple[list[LogEvent], str | None]:
+        if position.token is not None:
+            try:
+                return self._source.read(destination, stream, position.token, position.start, until=until)
+            except ExpiredTokenError:
+                position.begin_again()
+        # The clock of a machine that was ahead may have stamped lines after its end.
+        if _is_nothing_between(position.start, until):
+            return [], None
+        return self._source.read(destination, stream, None, position.start, until=until)
 
     def _skip_expired(self, position: Position, destination: LogDestination, end: datetime, now: datetime) -> bool:
         """Begin with the first events that are still kept, if nothing was read before them; return whether it does."""

@@ -54,6 +54,7 @@ class FakeLogService:
         self.gaps: dict[str, int] = {}
         self.requests: list[dict[str, Any]] = []
         self.described = 0
+        self.refused_tokens = 0
         self.exceptions = _Exceptions
         self._tokens: dict[str, _Token] = {}
         self._serial = count()
@@ -64,6 +65,15 @@ class FakeLogService:
     def write(self, stream: str, *messages: str) -> None:
         """Write events of now."""
         self.streams.setdefault(stream, []).extend((self.clock.now(), each) for each in messages)
+
+    def forget_tokens(self) -> None:
+        """Take no token that was given until now."""
+        self._tokens.clear()
+
+    @property
+    def refusal(self) -> ClientError:
+        """Return what it answers to a request that is not valid."""
+        return _refused("1 validation error detected")
 
     def pages_of(self, stream: str) -> int:
         """Return how many pages of a stream were asked for."""
@@ -100,7 +110,8 @@ class FakeLogService:
             return self._answer([], _Token(self.clock.now(), 0), _Token(self.clock.now(), 0))
         events = self.streams[stream]
         is_forward = request["startFromHead"]
-        at = given or _Token(self.clock.now(), 0 if is_forward else len(events))
+        before = sum(_milliseconds(at) < request.get("startTime", 0) for at, _ in events)
+        at = given or _Token(self.clock.now(), before if is_forward else len(events))
         if at.empty < self.gaps.get(stream, 0):
             later = _Token(self.clock.now(), at.index, at.empty + 1)
             return self._answer([], later, later)
@@ -124,6 +135,7 @@ class FakeLogService:
             return None
         token = self._tokens.get(given)
         if token is None or self.clock.now() - token.at > _TOKEN_LIFE:
+            self.refused_tokens += 1
             raise _refused("The specified nextToken is invalid.")
         return token
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from relaunch_cli import exit_codes
 from relaunch_cli.errors import CommandError
 from relaunch_cli.job_logs import MOST_EMPTY_PAGES, LogDestination, Tail
-from relaunch_cli.log_positions import LogEvent
+from relaunch_cli.log_positions import ExpiredTokenError, LogEvent
 
 if TYPE_CHECKING:
     import boto3
@@ -47,7 +47,13 @@ class CloudWatchLogs:
         until: datetime | None = None,
     ) -> tuple[list[LogEvent], str | None]:
         position = {"nextToken": token} if token else {}
-        answer = self._ask(destination, stream, _between(since, until), startFromHead=True, **position)
+        client = self._client(destination.region)
+        try:
+            answer = self._ask(destination, stream, _between(since, until), startFromHead=True, **position)
+        except client.exceptions.InvalidParameterException as error:
+            if token is None:
+                raise
+            raise ExpiredTokenError(str(error)) from error
         return (_events_of(answer), answer["nextForwardToken"]) if answer else ([], None)
 
     def tail(

@@ -1,6 +1,7 @@
 """The logs of a job's attempts, as CloudWatch Logs answers: empty pages, and tokens that are always new."""
 
 from datetime import timedelta
+from unittest.mock import Mock
 
 import pytest
 
@@ -258,3 +259,102 @@ def test_following_ends_with_the_job_though_tokens_are_always_new(expired: Train
     lines = follow_logs(expired.logs, lambda: expired.history, expired.clock.now, expired.clock.advance)
 
     assert list(lines) == []
+
+
+@pytest.mark.parametrize("hours", [11, 13, 25, 700])
+def test_a_silent_task_is_read_on_however_long_it_was_silent(training: Training, hours: int) -> None:
+    training.start("a", "b", "b")
+    training.service.retention_days = None
+    assert training.read() == ["a", "b", "b"]
+
+    for _ in range(3):
+        training.clock.advance(hours * 3_600)
+        assert training.read() == []
+    training.write("c")
+
+    assert training.read() == ["c"]
+    assert training.read() == []
+    assert training.service.refused_tokens == 0
+
+
+@pytest.mark.parametrize("refusal", ["expired", "refused at once"])
+def test_of_events_of_one_millisecond_none_is_lost_and_none_comes_twice(training: Training, refusal: str) -> None:
+    training.start("a", "b", "b")
+    training.read()
+    training.write("b", "c")
+    training.clock.advance(1 if refusal == "refused at once" else 13 * 3_600)
+    training.service.forget_tokens()
+    training.write("d")
+
+    assert training.read() == ["b", "c", "d"]
+
+
+@pytest.mark.parametrize(("count", "newest"), [(0, []), (1, ["b"]), (5, ["a", "b"])])
+def test_a_tail_is_followed_after_its_token_has_expired(training: Training, count: int, newest: list[str]) -> None:
+    training.start("a")
+    training.clock.advance(1)
+    training.write("b")
+    assert training.tail(count) == newest
+
+    training.clock.advance(30 * 3_600)
+    assert training.read() == []
+    training.write("c")
+    assert training.read() == ["c"]
+
+
+def test_a_task_that_wrote_nothing_for_a_day_is_read_from_its_first_line(training: Training) -> None:
+    training.start()
+    training.service.streams[training.stream] = []
+    assert training.read() == []
+    training.clock.advance(30 * 3_600)
+    training.write("a")
+
+    assert training.read() == ["a"]
+
+
+def test_a_token_that_is_refused_after_lines_of_the_future_ends_the_attempt(training: Training) -> None:
+    training.start("a")
+    training.read()
+    began = training.clock.now()
+    training.runs[-1] = training.runs[-1]._replace(stop=RunStop(began - timedelta(hours=2)))
+    training.service.forget_tokens()
+
+    assert (training.read(), training.notes()) == ([], [])
+
+
+def test_a_service_that_takes_no_token_does_not_keep_a_read(training: Training) -> None:
+    training.start()
+    for message in "abc":
+        training.write(message)
+        training.clock.advance(1)
+    request = training.service.get_log_events
+
+    def forget(**asked):
+        training.service.forget_tokens()
+        return request(**asked)
+
+    training.service.get_log_events = forget
+
+    assert training.read() == ["a", "b", "c"]
+
+
+def test_another_refusal_is_told(training: Training) -> None:
+    training.start("a")
+    training.service.get_log_events = Mock(side_effect=training.service.refusal)
+
+    with pytest.raises(training.service.exceptions.InvalidParameterException):
+        training.read()
+
+
+def test_what_a_tail_did_not_reach_is_not_printed_after_its_token_has_expired(training: Training) -> None:
+    training.start("long ago")
+    training.service.gaps[training.stream] = 1_000
+    training.clock.advance(3_600)
+    assert training.tail(5) == []
+    training.service.gaps.clear()
+
+    training.clock.advance(13 * 3_600)
+    assert training.read() == []
+    training.write("c")
+
+    assert training.read() == ["c"]

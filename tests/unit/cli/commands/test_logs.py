@@ -265,3 +265,23 @@ def test_what_was_not_read_of_an_attempt_that_began_while_it_was_followed_is_tol
     session.on_pause = [run, *[lambda: None] * 20]
 
     assert "the log of attempt 1 was not read whole" in relaunch("logs", job_id, "-f").stderr
+
+
+def test_a_training_that_prints_nothing_for_a_day_is_followed(relaunch, session):
+    job_id = session.submit()
+    task = session.launch(job_id)
+    session.run(task)
+    service = FakeLogService(session.clock)
+    session.logs = CloudWatchLogs(service)
+    service.write(stream_of(task), "a")
+
+    def go_on() -> None:
+        service.write(stream_of(task), "b")
+        session.finish(task)
+
+    day = [lambda: session.clock.advance(3_600)] * 30
+    session.on_pause = [*day, go_on, *[lambda: None] * 20]
+
+    result = relaunch("logs", job_id, "-f")
+
+    assert (result.exit_code, result.stdout) == (0, "a\nb\n")

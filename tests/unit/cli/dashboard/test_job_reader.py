@@ -199,6 +199,20 @@ def test_each_look_at_a_log_that_is_kept_no_longer_ends_and_says_so(reading: Rea
     assert service.pages_of(stream) == MOST_EMPTY_PAGES
 
 
+def test_the_log_of_a_training_that_is_silent_for_days_goes_on(reading: Reading) -> None:
+    world = reading.world
+    service = FakeLogService(world.clock)
+    world.logs = CloudWatchLogs(service)
+    stream = f"train/main/{world.task(world.running).rsplit('/', 1)[-1]}"
+    service.write(stream, "epoch 1")
+    assert reading.lines() == ["epoch 1"]
+
+    world.clock.advance(3 * 86_400)
+    service.write(stream, "epoch 2")
+
+    assert reading.lines() == ["epoch 1", "epoch 2"]
+
+
 def test_a_log_of_several_containers_says_what_to_do(reading: Reading) -> None:
     world = reading.world
     job = world.jobs.job(world.running)
