@@ -31,8 +31,9 @@ def load_lines(history: "JobHistory", connection: "Connection") -> "Sequence[Rep
         return ()
     try:
         source = connection.pod_logs if job.definition.target.capabilities.runs_pods else connection.logs
-        reader = JobLogs(source, find_container(None, history), job.attempt.number, connection.now() - _SINCE)
-        lines = reader.tail(history, _LINES)
+        now = connection.now()
+        reader = JobLogs(source, find_container(None, history), job.attempt.number, now - _SINCE)
+        lines = reader.tail(history, _LINES, now)
     except Exception as error:
         if explain_error(error) is None:
             raise

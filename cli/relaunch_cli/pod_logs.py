@@ -4,13 +4,14 @@ A cluster keeps the log of a pod as long as the pod: of one that was evicted or 
 """
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from relaunch.adapters.kubernetes.api.errors import NotFoundError
 from relaunch.adapters.kubernetes.gang_observation import rank_of
 from relaunch.adapters.kubernetes.labels import select_tasks
-from relaunch_cli.job_logs import LogDestination, LogEvent
+from relaunch_cli.job_logs import MOST_EMPTY_PAGES, LogDestination, Tail
+from relaunch_cli.log_positions import LogEvent
 
 if TYPE_CHECKING:
     from relaunch.adapters.kubernetes.api.models import Pod
@@ -42,7 +43,13 @@ class PodLogs:
         return LogDestination(container, revision_arn)
 
     def read(
-        self, destination: LogDestination, stream: str, token: str | None, since: datetime | None = None
+        self,
+        destination: LogDestination,
+        stream: str,
+        token: str | None,
+        since: datetime | None = None,
+        *,
+        until: datetime | None = None,  # noqa: ARG002 - it comes whole
     ) -> tuple[list[LogEvent], str | None]:
         selector = select_tasks(self._stack, [stream.rsplit("/", 1)[-1]])
         pods = [pod for page in self._pods.list_pods(selector) for pod in page]
@@ -62,10 +69,20 @@ class PodLogs:
         return wanted, max((at for at, _ in new), default=token)
 
     def tail(
-        self, destination: LogDestination, stream: str, count: int, since: datetime | None = None
-    ) -> tuple[list[LogEvent], str | None]:
-        events, token = self.read(destination, stream, None, since)
-        return events[-count:] if count else [], token
+        self,
+        destination: LogDestination,
+        stream: str,
+        count: int,
+        since: datetime | None = None,
+        *,
+        until: datetime | None = None,
+        most_empty: int = MOST_EMPTY_PAGES,  # noqa: ARG002 - it has no pages
+    ) -> Tail:
+        events, token = self.read(destination, stream, None, since, until=until)
+        return Tail(events[-count:] if count else [], token)
+
+    def kept_for(self, destination: LogDestination) -> timedelta | None:  # noqa: ARG002 - it is kept with its pod
+        return None
 
 
 def _split(line: str) -> tuple[str, str]:

@@ -74,6 +74,7 @@ def stack() -> Iterator[tuple[RoleWorld, str]]:
         world.answers |= {
             ("cloudformation", "DescribeStacks"): lambda **_: {"Stacks": [{"Outputs": outputs}]},
             ("logs", "GetLogEvents"): lambda **_: {"events": [], "nextForwardToken": "f", "nextBackwardToken": "b"},
+            ("logs", "DescribeLogGroups"): lambda **_: {"logGroups": []},
             ("ssm", "GetParameters"): lambda **_: {"Parameters": [], "InvalidParameters": []},
             ("sts", "GetCallerIdentity"): lambda **_: {"Arn": "arn:aws:iam::111122223333:user/ada"},
             ("events", "ListRules"): lambda **_: {"Rules": []},

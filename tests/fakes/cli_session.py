@@ -50,7 +50,8 @@ from relaunch.usecases.submit_job import submit_direct
 from relaunch_cli.app import app
 from relaunch_cli.aws.ami_source import AmiSource
 from relaunch_cli.aws.notices import StackNotices, open_notices
-from relaunch_cli.job_logs import LogDestination, LogEvent
+from relaunch_cli.job_logs import LogDestination, Tail
+from relaunch_cli.log_positions import LogEvent
 
 STACK_OUTPUTS = {
     "TableName": "jobs",
@@ -156,7 +157,7 @@ class FakeLogs:
         return LogDestination("/ecs/trainer", "train")
 
     def read(
-        self, destination: LogDestination, stream: str, token: str | None, since: datetime | None = None
+        self, destination: LogDestination, stream: str, token: str | None, since: datetime | None = None, **_: object
     ) -> tuple[list[LogEvent], str | None]:
         self.reads.append(stream)
         if stream not in self.streams:
@@ -167,15 +168,17 @@ class FakeLogs:
         return events, str(start + len(page))
 
     def tail(
-        self, destination: LogDestination, stream: str, count: int, since: datetime | None = None
-    ) -> tuple[list[LogEvent], str | None]:
+        self, destination: LogDestination, stream: str, count: int, since: datetime | None = None, **_: object
+    ) -> Tail:
         self.reads.append(stream)
         if stream not in self.streams:
-            return [], None
+            return Tail([], None)
         lines = [line for line in self.streams[stream] if since is None or line[0] >= since]
-        return [LogEvent(*line) for line in lines[len(lines) - min(count, len(lines)) :]], str(
-            len(self.streams[stream])
-        )
+        newest = lines[len(lines) - min(count, len(lines)) :]
+        return Tail([LogEvent(*line) for line in newest], str(len(self.streams[stream])))
+
+    def kept_for(self, destination: LogDestination) -> timedelta | None:
+        return None
 
 
 class FakeLocalWorld:

@@ -1,18 +1,20 @@
 """Logs of ECS tasks in CloudWatch Logs, by DescribeTaskDefinition and GetLogEvents."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from relaunch_cli import exit_codes
 from relaunch_cli.errors import CommandError
-from relaunch_cli.job_logs import LogDestination, LogEvent
+from relaunch_cli.job_logs import MOST_EMPTY_PAGES, LogDestination, Tail
+from relaunch_cli.log_positions import ExpiredTokenError, LogEvent
 
 if TYPE_CHECKING:
     import boto3
 
 
 _MAX_EVENTS = 10_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class CloudWatchLogs:
@@ -23,6 +25,7 @@ class CloudWatchLogs:
         self._client = cache(self._make_client)
         # A revision never changes.
         self._destination = cache(self._find_destination)
+        self._retention = cache(self._find_retention)
 
     def destination(self, revision_arn: str, container: str) -> LogDestination:
         return self._destination(revision_arn, container)
@@ -35,41 +38,85 @@ class CloudWatchLogs:
         return read_destination(revision_arn, container, configuration)
 
     def read(
-        self, destination: LogDestination, stream: str, token: str | None, since: datetime | None = None
+        self,
+        destination: LogDestination,
+        stream: str,
+        token: str | None,
+        since: datetime | None = None,
+        *,
+        until: datetime | None = None,
     ) -> tuple[list[LogEvent], str | None]:
-        answer = self._ask(destination, stream, since, startFromHead=True, **({"nextToken": token} if token else {}))
+        position = {"nextToken": token} if token else {}
+        client = self._client(destination.region)
+        try:
+            answer = self._ask(destination, stream, _between(since, until), startFromHead=True, **position)
+        except client.exceptions.InvalidParameterException as error:
+            if token is None:
+                raise
+            raise ExpiredTokenError(str(error)) from error
         return (_events_of(answer), answer["nextForwardToken"]) if answer else ([], None)
 
     def tail(
-        self, destination: LogDestination, stream: str, count: int, since: datetime | None = None
-    ) -> tuple[list[LogEvent], str | None]:
+        self,
+        destination: LogDestination,
+        stream: str,
+        count: int,
+        since: datetime | None = None,
+        *,
+        until: datetime | None = None,
+        most_empty: int = MOST_EMPTY_PAGES,
+    ) -> Tail:
         # A page has at most 10,000 events of 1 MB, or fewer, and the last page back is the one whose token comes again
         # (GetLogEvents). Without any event there would be no token to go on from.
         events: list[LogEvent] = []
         following: str | None = None
         position: dict[str, str] = {}
+        empty = 0
         while True:
             limit = min(max(count - len(events), 1), _MAX_EVENTS)
-            answer = self._ask(destination, stream, since, startFromHead=False, limit=limit, **position)
+            span = _between(since, until)
+            answer = self._ask(destination, stream, span, startFromHead=False, limit=limit, **position)
             if answer is None:
-                return [], None
+                return Tail([], None)
             following = following or answer["nextForwardToken"]
-            events = _events_of(answer) + events
-            if len(events) >= count or answer["nextBackwardToken"] == position.get("nextToken"):
-                return events[-count:] if count else [], following
+            page = _events_of(answer)
+            events = page + events
+            empty = 0 if page else empty + 1
+            is_whole = len(events) >= count or answer["nextBackwardToken"] == position.get("nextToken")
+            if is_whole or empty >= most_empty:
+                return Tail(events[-count:] if count else [], following, is_cut=not is_whole)
             position = {"nextToken": answer["nextBackwardToken"]}
 
-    def _ask(self, destination: LogDestination, stream: str, since: datetime | None, **request: Any) -> Any:
+    def kept_for(self, destination: LogDestination) -> timedelta | None:
+        return self._retention(destination.region, destination.group)
+
+    def _find_retention(self, region: str | None, group: str) -> timedelta | None:
+        """Ask DescribeLogGroups, whose answer is sorted by name: a group comes before all that begin with its name."""
+        client = self._client(region)
+        try:
+            found = client.describe_log_groups(logGroupNamePrefix=group, limit=1)["logGroups"]
+        except client.exceptions.ClientError:
+            # It is asked for a note alone, which whoever may not ask does without.
+            return None
+        days = next((each.get("retentionInDays") for each in found if each["logGroupName"] == group), None)
+        return timedelta(days=days) if days else None
+
+    def _ask(self, destination: LogDestination, stream: str, span: dict[str, int], **request: Any) -> Any:
         """Call GetLogEvents; None if there is no stream: it is created with the task's first line."""
         client = self._client(destination.region)
-        start = {"startTime": int(since.timestamp() * 1000)} if since else {}
         try:
-            return client.get_log_events(logGroupName=destination.group, logStreamName=stream, **start, **request)
+            return client.get_log_events(logGroupName=destination.group, logStreamName=stream, **span, **request)
         except client.exceptions.ResourceNotFoundException:
             return None
 
     def _make_client(self, region: str | None) -> Any:
         return self._session.client("logs", region_name=region)
+
+
+def _between(since: datetime | None, until: datetime | None) -> dict[str, int]:
+    """Return the range of GetLogEvents: its start is in it, its end is not."""
+    ends = {"startTime": since, "endTime": until}
+    return {name: (at - _EPOCH) // timedelta(milliseconds=1) for name, at in ends.items() if at is not None}
 
 
 def _events_of(answer: Any) -> list[LogEvent]:

@@ -57,18 +57,21 @@ def logs(  # noqa: PLR0913 - a command has the options it has
             source, rank = connection.pod_logs.of_rank(rank), 0
         case _:
             assert_never(history.job.definition.target)
-    start = connection.now() - age if age else None
+    now = connection.now()
+    start = now - age if age else None
     reader = JobLogs(source, find_container(container, history), attempt, start, rank=rank)
-    lines: Iterable[LogLine] = [] if tail is None else reader.tail(history, tail)
+    lines: Iterable[LogLine] = [] if tail is None else reader.tail(history, tail, now)
     if follow:
         lines = chain(
             lines, follow_logs(reader, lambda: load_runs(jobs, history.job.job_id), connection.now, connection.pause)
         )
     elif tail is None:
-        lines = reader.read(history, connection.now())
+        lines = reader.read(history, now)
     is_any = _print_lines(lines, as_json=as_json)
     if not is_any and not as_json:
         print_note(f"no logs{_until(history.job.state, has_start=age is not None)}; the job is {history.job.state}")
+    for note in reader.notes(connection.now(), is_followed=follow):
+        print_note(note)
 
 
 def _until(state: "JobState", *, has_start: bool) -> str:

@@ -150,8 +150,9 @@ class _Log:
         self._count = 0
 
     def read(self) -> str:
-        """Read what is new; return why that is not possible, empty if it is."""
+        """Read what is new; return why that is not possible, or not all is there; empty if it is."""
         try:
+            now = self._connection.now()
             runs = self._connection.jobs.load_runs(self._job_id)
             if runs is None:
                 return ""
@@ -159,17 +160,17 @@ class _Log:
                 runs_pods = runs.job.definition.target.capabilities.runs_pods
                 source = self._connection.pod_logs if runs_pods else self._connection.logs
                 reader = JobLogs(source, find_container(None, runs))
-                self._add(reader.tail(runs, _FIRST_LINES))
+                self._add(reader.tail(runs, _FIRST_LINES, now))
                 # Not before: `read` of one that has no tail begins with the first line of the log.
                 self._reader = reader
             else:
-                self._add(self._reader.read(runs, self._connection.now()))
+                self._add(self._reader.read(runs, now))
+            return "; ".join(self._reader.notes(now, is_followed=True))
         except Exception as error:
             explained = explain_error(error)
             if explained is None:
                 raise
             return f"{explained.message}{': ' if explained.hint else ''}{explained.hint}"
-        return ""
 
     def _add(self, lines: Iterable[LogLine]) -> None:
         for line in lines:

@@ -4,7 +4,7 @@ import json
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from html.parser import HTMLParser
 from itertools import product
@@ -23,7 +23,8 @@ from relaunch.ports import Dependencies
 from relaunch_cli.dashboard.application import Dashboard
 from relaunch_cli.dashboard.guard import FORM_FIELD, Guard
 from relaunch_cli.dashboard.http_messages import Request
-from relaunch_cli.job_logs import LogDestination, LogEvent
+from relaunch_cli.job_logs import LogDestination, Tail
+from relaunch_cli.log_positions import LogEvent
 from relaunch_local.attack.attempts import Attempt, attempt
 from relaunch_local.attack.stack import DEFINITION, AttackedStack
 from relaunch_local.in_memory.jobs import InMemoryJobs
@@ -137,11 +138,14 @@ class _Logs:
     def destination(self, revision_arn: str, container: str) -> LogDestination:
         return LogDestination(revision_arn, container)
 
-    def read(self, *_: object) -> tuple[list[LogEvent], str | None]:
+    def read(self, *_: object, **__: object) -> tuple[list[LogEvent], str | None]:
         return [], None
 
-    def tail(self, *_: object) -> tuple[list[LogEvent], str | None]:
-        return [LogEvent(_AT, self.line)], None
+    def tail(self, *_: object, **__: object) -> Tail:
+        return Tail([LogEvent(_AT, self.line)], None)
+
+    def kept_for(self, _destination: LogDestination) -> timedelta | None:
+        return None
 
 
 @dataclass

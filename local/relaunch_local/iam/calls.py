@@ -228,6 +228,11 @@ def _log_events(account: CalledAccount, parameters: Parameters) -> Iterator[Requ
     yield "logs:GetLogEvents", account.arn("logs", f"log-group:{group}:log-stream:{stream}"), {}
 
 
+def _log_groups(account: CalledAccount, _parameters: Parameters) -> Iterator[Required]:
+    """Require a permission for all groups, as one without a name (hashicorp/terraform-provider-aws#8804)."""
+    yield "logs:DescribeLogGroups", account.arn("logs", "log-group::log-stream:"), {}
+
+
 def _event_rule(action: str, name: str = "Rule") -> Rule:
     """Require a permission for a rule on the default event bus."""
 
@@ -313,6 +318,7 @@ _RULES: Mapping[tuple[str, str], Rule] = {
     ("scheduler", "CreateSchedule"): _schedule("CreateSchedule"),
     ("scheduler", "UpdateSchedule"): _schedule("UpdateSchedule"),
     ("scheduler", "DeleteSchedule"): _schedule("DeleteSchedule"),
+    ("logs", "DescribeLogGroups"): _log_groups,
     ("logs", "GetLogEvents"): _log_events,
     ("secretsmanager", "GetSecretValue"): _named("secretsmanager:GetSecretValue", "secret:{SecretId}"),
     ("secretsmanager", "PutSecretValue"): _named("secretsmanager:PutSecretValue", "secret:{SecretId}"),

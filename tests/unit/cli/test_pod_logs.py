@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 
 from relaunch.adapters.kubernetes.api.errors import NotFoundError
-from relaunch_cli.job_logs import LogEvent
+from relaunch_cli.log_positions import LogEvent
 from relaunch_cli.pod_logs import PodLogs
 
 TASK = "train-x-1-1"
@@ -71,7 +71,7 @@ def test_a_tail_is_the_newest_lines_and_is_read_on_from_there():
     stream = destination.stream("main", TASK)
 
     for count, expected in ((0, []), (1, ["step 2"]), (5, ["step 1", "step 2"])):
-        events, token = logs.tail(destination, stream, count)
+        events, token, _ = logs.tail(destination, stream, count)
 
         assert ([event.message for event in events], token) == (expected, SECOND)
 

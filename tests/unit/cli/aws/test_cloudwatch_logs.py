@@ -9,7 +9,8 @@ from moto import mock_aws
 
 from relaunch_cli.aws.cloudwatch_logs import CloudWatchLogs, read_destination
 from relaunch_cli.errors import CommandError
-from relaunch_cli.job_logs import LogDestination, LogEvent
+from relaunch_cli.job_logs import LogDestination
+from relaunch_cli.log_positions import LogEvent
 
 ARN = "arn:aws:ecs:us-east-1:111122223333:task-definition/trainer:7"
 
@@ -105,7 +106,7 @@ def test_a_tail_is_the_newest_events_and_is_read_on_from_there(session, count):
     written = put(session, 10)
     source, destination = CloudWatchLogs(session), LogDestination("g", "train")
 
-    events, token = source.tail(destination, "s", count)
+    events, token, _ = source.tail(destination, "s", count)
     rest, _ = source.read(destination, "s", token)
 
     assert messages(events) == (written[-count:] if count else [])
@@ -118,7 +119,7 @@ def test_what_is_older_than_asked_for_is_left_out(session):
     since = datetime.now(UTC) - timedelta(seconds=5.5)
 
     read, _ = source.read(destination, "s", None, since)
-    tail, _ = source.tail(destination, "s", 3, since)
+    tail, *_ = source.tail(destination, "s", 3, since)
 
     assert messages(read) == written[-len(read) :]
     assert 0 < len(read) <= 5
@@ -128,7 +129,7 @@ def test_what_is_older_than_asked_for_is_left_out(session):
 def test_a_stream_that_is_not_there_yet_has_no_tail(session):
     session.client("logs").create_log_group(logGroupName="g")
 
-    assert CloudWatchLogs(session).tail(LogDestination("g", "train"), "s", 3) == ([], None)
+    assert CloudWatchLogs(session).tail(LogDestination("g", "train"), "s", 3) == ([], None, False)
 
 
 class PagedLogs:
@@ -152,17 +153,40 @@ class PagedLogs:
 def test_a_tail_goes_back_over_small_and_empty_pages_until_it_has_enough():
     paged = PagedLogs(["a"], ["b", "c"], [], ["d"])
 
-    events, token = CloudWatchLogs(paged).tail(LogDestination("g", "train"), "s", 3)
+    events, token, is_cut = CloudWatchLogs(paged).tail(LogDestination("g", "train"), "s", 3)
 
     assert messages(events) == ["b", "c", "d"]
-    assert token == "f/4"
+    assert (token, is_cut) == ("f/4", False)
     assert [request["limit"] for request in paged.asked] == [3, 2, 2]
 
 
 def test_a_tail_of_more_than_there_is_ends_with_the_first_page():
     paged = PagedLogs(["a"], ["b"])
 
-    events, _ = CloudWatchLogs(paged).tail(LogDestination("g", "train"), "s", 20_000)
+    events, *_ = CloudWatchLogs(paged).tail(LogDestination("g", "train"), "s", 20_000)
 
     assert messages(events) == ["a", "b"]
     assert paged.asked[0]["limit"] == 10_000
+
+
+def test_a_tail_that_meets_empty_pages_alone_has_what_was_read_before_them():
+    paged = PagedLogs(["a"], *[[]] * 5, ["b"])
+
+    tail = CloudWatchLogs(paged).tail(LogDestination("g", "train"), "s", 3, most_empty=5)
+
+    assert (messages(tail.events), tail.is_cut) == (["b"], True)
+
+
+@pytest.mark.parametrize(("days", "kept"), [(7, timedelta(days=7)), (None, None)])
+def test_how_long_events_are_kept_is_asked_once(session, days, kept):
+    logs = session.client("logs")
+    for group, retention in (("g", days), ("g-other", 30)):
+        logs.create_log_group(logGroupName=group)
+        if retention:
+            logs.put_retention_policy(logGroupName=group, retentionInDays=retention)
+    source = CloudWatchLogs(session)
+
+    assert source.kept_for(LogDestination("g", "train")) == kept
+    logs.put_retention_policy(logGroupName="g", retentionInDays=1)
+    assert source.kept_for(LogDestination("g", "train")) == kept
+    assert source.kept_for(LogDestination("absent", "train")) is None

@@ -7,8 +7,10 @@ import pytest
 
 from fakes.builders import NOW, make_attempt, make_container, make_definition, make_job, make_placement, make_revision
 from fakes.cli_session import FakeLogs
+from fakes.log_service import FakeLogService
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
+from relaunch_cli.aws.cloudwatch_logs import CloudWatchLogs
 
 
 def stream_of(task_id: str) -> str:
@@ -229,3 +231,57 @@ def test_of_pods_the_log_is_that_of_a_rank_of_the_one_task(relaunch, session):
     shown = [relaunch("logs", "resnet-1f2e3d4c", *rank).stdout for rank in ((), ("--rank", "2"), ("--rank", "7"))]
 
     assert shown == ["first\n", "third\n", ""]
+
+
+@pytest.mark.parametrize("options", [(), ("--tail", "5"), ("-f",), ("--json",)])
+def test_a_log_that_is_kept_no_longer_is_said_to_be_so(relaunch, session, options):
+    job_id, first, second = interrupted(session)
+    session.finish(second)
+    service = FakeLogService(session.clock)
+    service.streams = {stream_of(first): lines("a1"), stream_of(second): lines("b1")}
+    session.clock.advance(timedelta(days=40))
+    session.logs = CloudWatchLogs(service)
+    session.on_pause = [lambda: None] * 20
+
+    result = relaunch("logs", job_id, *options)
+
+    assert (result.exit_code, result.stdout) == (0, "")
+    kept = "the log of attempts 1, 2 is kept no longer: /ecs/trainer keeps events for 30 days\n"
+    assert result.stderr == ("" if "--json" in options else "no logs; the job is SUCCEEDED\n") + kept
+
+
+def test_what_was_not_read_of_an_attempt_that_began_while_it_was_followed_is_told(relaunch, session):
+    job_id = session.submit()
+    service = FakeLogService(session.clock)
+    session.logs = CloudWatchLogs(service)
+
+    def run() -> None:
+        task = session.launch(job_id)
+        session.run(task)
+        service.write(stream_of(task), "far behind")
+        service.gaps[stream_of(task)] = 1_000
+        session.finish(task)
+
+    session.on_pause = [run, *[lambda: None] * 20]
+
+    assert "the log of attempt 1 was not read whole" in relaunch("logs", job_id, "-f").stderr
+
+
+def test_a_training_that_prints_nothing_for_a_day_is_followed(relaunch, session):
+    job_id = session.submit()
+    task = session.launch(job_id)
+    session.run(task)
+    service = FakeLogService(session.clock)
+    session.logs = CloudWatchLogs(service)
+    service.write(stream_of(task), "a")
+
+    def go_on() -> None:
+        service.write(stream_of(task), "b")
+        session.finish(task)
+
+    day = [lambda: session.clock.advance(3_600)] * 30
+    session.on_pause = [*day, go_on, *[lambda: None] * 20]
+
+    result = relaunch("logs", job_id, "-f")
+
+    assert (result.exit_code, result.stdout) == (0, "a\nb\n")

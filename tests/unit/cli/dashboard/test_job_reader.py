@@ -7,12 +7,15 @@ import pytest
 
 from fakes.builders import make_container, make_revision
 from fakes.dashboard_world import DashboardWorld
+from fakes.log_service import FakeLogService
 from fakes.stored_machines import make_machine
 from relaunch.core.jobs.attempt import Rank
+from relaunch_cli.aws.cloudwatch_logs import CloudWatchLogs
 from relaunch_cli.dashboard import job_reader
 from relaunch_cli.dashboard.job_reader import JobReader
 from relaunch_cli.dashboard.kept import Kept
 from relaunch_cli.errors import CommandError
+from relaunch_cli.job_logs import MOST_EMPTY_PAGES
 
 
 class Reading:
@@ -146,7 +149,7 @@ def test_a_log_whose_first_read_failed_begins_with_its_newest_lines(reading: Rea
     monkeypatch.setattr(job_reader, "_FIRST_LINES", 1)
     tail = reading.world.logs.tail
 
-    def deny(*_: object) -> None:
+    def deny(*_: object, **__: object) -> None:
         raise reading.world.throttled()
 
     monkeypatch.setattr(reading.world.logs, "tail", deny)
@@ -164,10 +167,10 @@ def test_lines_before_an_error_are_not_lost(reading: Reading, monkeypatch) -> No
     reading.world.clock.advance(2)
     read = reading.world.logs.read
 
-    def fail_second(destination, stream, token, since=None):
+    def fail_second(*arguments, **words):
         if reading.calls["pages with lines"]:
             raise reading.world.throttled()
-        page, following = read(destination, stream, token, since)
+        page, following = read(*arguments, **words)
         reading.calls["pages with lines"] += bool(page)
         return page, following
 
@@ -177,6 +180,37 @@ def test_lines_before_an_error_are_not_lost(reading: Reading, monkeypatch) -> No
     reading.world.clock.advance(2)
 
     assert reading.lines(4) == ["a", "b", "c"]
+
+
+def test_each_look_at_a_log_that_is_kept_no_longer_ends_and_says_so(reading: Reading) -> None:
+    world = reading.world
+    service = FakeLogService(world.clock)
+    stream = f"train/main/{world.task(world.succeeded).rsplit('/', 1)[-1]}"
+    service.write(stream, "a")
+    world.logs = CloudWatchLogs(service)
+    world.clock.advance(40 * 86_400)
+    attempts = ", ".join(str(each.number) for each in world.jobs.load_runs(world.succeeded).attempts)
+    kept = "/ecs/trainer keeps events for 30 days"
+
+    for _ in range(3):
+        lines, problem = reading.reader.log_since(world.succeeded, 0)
+        assert (lines, problem) == ([], f"the log of attempts {attempts} is kept no longer: {kept}")
+        world.clock.advance(2)
+    assert service.pages_of(stream) == MOST_EMPTY_PAGES
+
+
+def test_the_log_of_a_training_that_is_silent_for_days_goes_on(reading: Reading) -> None:
+    world = reading.world
+    service = FakeLogService(world.clock)
+    world.logs = CloudWatchLogs(service)
+    stream = f"train/main/{world.task(world.running).rsplit('/', 1)[-1]}"
+    service.write(stream, "epoch 1")
+    assert reading.lines() == ["epoch 1"]
+
+    world.clock.advance(3 * 86_400)
+    service.write(stream, "epoch 2")
+
+    assert reading.lines() == ["epoch 1", "epoch 2"]
 
 
 def test_a_log_of_several_containers_says_what_to_do(reading: Reading) -> None:
