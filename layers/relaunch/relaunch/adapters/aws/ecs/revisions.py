@@ -17,6 +17,7 @@ from relaunch.core.revisions.revision import (
     ACTIVE,
     DEFAULT_ARCHITECTURE,
     NEURON_DEVICE_PATH,
+    TORCHRUN_VARIABLES,
     ContainerRequirement,
     Revision,
     RevisionRow,
@@ -138,6 +139,7 @@ def read_revision(definition: _Definition, *, has_host_access: bool = False) -> 
 
 def _container(container: Mapping[str, Any], network_mode: str) -> ContainerRequirement:
     devices = (container.get("linuxParameters") or {}).get("devices") or ()
+    variables = {each.get("name") for kind in ("environment", "secrets") for each in container.get(kind) or ()}
     return ContainerRequirement(
         name=container["name"],
         image=container.get("image", ""),
@@ -149,6 +151,7 @@ def _container(container: Mapping[str, Any], network_mode: str) -> ContainerRequ
         ),
         stop_timeout_seconds=container.get("stopTimeout"),
         is_essential=container.get("essential", True),
+        torchrun_variables=tuple(each for each in TORCHRUN_VARIABLES if each in variables),
         **_gpus(container.get("resourceRequirements") or ()),
     )
 
