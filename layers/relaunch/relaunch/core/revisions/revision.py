@@ -39,7 +39,8 @@ class ContainerRequirement:
     (`gpu_share_mib` of its memory) or with a fraction of a GPU on a fractional instance type (`gpu_partition`).
     `platforms` are those of its image (`linux/arm64`); empty if unknown. `stop_timeout_seconds` is None without one.
     `is_essential`: ECS stops the task when it ends; False in what an earlier version stored. `torchrun_variables` are
-    those of TORCHRUN_VARIABLES that the task definition gives it.
+    those of TORCHRUN_VARIABLES that the task definition gives it. `has_shared_memory`: the task definition says what it
+    has at /dev/shm; False in what an earlier version stored.
     """
 
     name: str
@@ -55,6 +56,7 @@ class ContainerRequirement:
     stop_timeout_seconds: int | None = None
     is_essential: bool = False
     torchrun_variables: tuple[str, ...] = ()
+    has_shared_memory: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.revisions.revision import Revision
 
 _LATER = ("callers", "notices", "concurrency", "links", "estimated_on", "precision")
-_LATER_OF_CONTAINER = ("torchrun_variables",)
+_LATER_OF_CONTAINER = ("torchrun_variables", "has_shared_memory")
 # Those of a workload were added after this one, at the end.
 _LAST_OF_WORKLOAD = "strict"
 _NAMES = [each.name for each in fields(KubernetesWorkload)]
