@@ -1,6 +1,7 @@
 """DistributedDataParallel over several machines that goes on where it was interrupted: `torchrun train.py` on each.
 
-The lines that several machines need, beside those of any training, are in `gather`, `agree_to_stop` and `main`.
+Relaunch lets torchrun start a process for each GPU of a machine. The lines that several machines need, beside those of
+any training, are in `gather`, `agree_to_stop` and `main`.
 """
 
 import argparse
@@ -101,6 +102,8 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=500)
     steps = parser.parse_args().steps
     torch.set_num_threads(1)
+    if DEVICE.type == "cuda":
+        torch.cuda.set_device(DEVICE)  # where `gather` has its objects, else all processes of a machine use GPU 0
     dist.init_process_group("nccl" if DEVICE.type == "cuda" else "gloo")
     training = Training()
     stop = False

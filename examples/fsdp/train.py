@@ -1,7 +1,8 @@
 """Fully sharded data parallel over several machines that goes on where it was interrupted: `torchrun train.py` on each.
 
-No process has the whole state. Each saves its shards by torch.distributed.checkpoint (DCP), and fetches those that it
-needs; they may be those of another number of machines, because DCP shards what it loads as the model is sharded.
+Relaunch lets torchrun start a process for each GPU of a machine. No process has the whole state. Each saves its shards
+by torch.distributed.checkpoint (DCP), and fetches those that it needs; they may be those of another number of machines,
+because DCP shards what it loads as the model is sharded.
 """
 
 import argparse
@@ -116,6 +117,8 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=500)
     steps = parser.parse_args().steps
     torch.set_num_threads(1)
+    if DEVICE.type == "cuda":
+        torch.cuda.set_device(DEVICE)  # where `gather` has its objects, else all processes of a machine use GPU 0
     dist.init_process_group("nccl" if DEVICE.type == "cuda" else "gloo")
     training = Training()
     stop = False

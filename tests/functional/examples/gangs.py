@@ -12,6 +12,7 @@ from pathlib import Path
 
 from fakes.builders import make_attempt, make_definition, make_job, make_placement
 from functional.examples.attempts import EXAMPLES
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
 from relaunch.core.jobs.attempt import Rank
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch_plan import rank_environment
@@ -86,6 +87,8 @@ class Gang:
     folder: Path
     command: list[str]
     nodes: int = 3
+    gpus: int = 1
+    """What the definition asks for on each; there are none here, which neither torchrun nor gloo asks."""
     environment: dict[str, str] = field(default_factory=dict)
     machines: list[Machine] = field(default_factory=list)
     port: int = 0
@@ -125,7 +128,8 @@ class Gang:
     def _job(self, attempt: int) -> Job:
         followers = tuple(Rank(f"m-{rank}", f"i-{rank}") for rank in range(1, self.nodes))
         placement = make_placement(followers=followers, master_address="127.0.0.11")
-        definition = make_definition(nodes=self.nodes)
+        accelerator = AcceleratorRequirement(gpu=GpuRequirement(count=self.gpus))
+        definition = make_definition(nodes=self.nodes, accelerator=accelerator)
         return make_job("job-1", definition=definition, attempt=make_attempt(attempt, placement=placement))
 
     def close(self) -> None:

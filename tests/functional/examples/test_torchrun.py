@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,47 @@ def test_workers_know_their_ranks_and_all_agents_end_with_zero(gang: Gang) -> No
             f"started RANK={rank} LOCAL_RANK=0 GROUP_RANK={rank} WORLD_SIZE=3 LOCAL_WORLD_SIZE=1"
             f" MASTER_ADDR=127.0.0.11 MASTER_PORT={gang.port}\n" in machine.text
         )
+
+
+def test_each_gpu_of_each_machine_has_a_worker(gang: Gang) -> None:
+    gang.gpus = 2
+    machines = start(gang, *["ends"] * 6)
+
+    assert [each.end() for each in machines] == [0, 0, 0]
+    for rank in range(6):
+        place = f"RANK={rank} LOCAL_RANK={rank % 2} GROUP_RANK={rank // 2} WORLD_SIZE=6 LOCAL_WORLD_SIZE=2 "
+        assert f"started {place}" in machines[rank // 2].text
+
+
+def test_sigterm_on_a_machine_reaches_all_its_workers(gang: Gang) -> None:
+    gang.gpus = 2
+    machines = start(gang, *["saves"] * 6)
+    machines[2].wait_for("started")
+
+    machines[2].stop()
+    assert machines[2].end() == 1
+    assert machines[2].text.count("saved") == 2
+    assert [each.process.poll() for each in machines[:2]] == [None, None]
+
+
+def test_a_worker_that_fails_ends_those_beside_it(gang: Gang) -> None:
+    gang.gpus = 2
+    machines = start(gang, "saves", "saves", "saves", "fails", "ends", "saves")
+
+    assert machines[1].end() == 1
+    assert "saved" in machines[1].text
+    machines[2].wait_for("ends")
+    # One that ended with 0 ends nobody.
+    assert [each.process.poll() for each in (machines[0], machines[2])] == [None, None]
+
+
+@pytest.mark.multi_node
+def test_what_the_command_says_of_workers_wins_over_the_number_of_gpus(tmp_path: Path) -> None:
+    gang = Gang(tmp_path, [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "1", PROGRAM], gpus=2)
+    with closing(gang):
+        machines = start(gang, "ends", "ends", "ends")
+        assert [each.end() for each in machines] == [0, 0, 0]
+    assert "WORLD_SIZE=3 LOCAL_WORLD_SIZE=1 " in machines[0].text
 
 
 def test_sigterm_while_it_waits_for_the_others_ends_an_agent_at_once(gang: Gang) -> None:

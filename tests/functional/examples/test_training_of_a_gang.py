@@ -78,3 +78,14 @@ def test_an_interrupted_gang_ends_with_the_loss_of_one_that_was_not(
     assert losses_of(resumed) == whole
     assert len(set(whole)) == 1
     assert [f"resumed at step {step}\n" in each.text for each in resumed] == [True] * 3
+
+
+def test_all_gpus_of_all_machines_train(gang: Gang, tmp_path: Path) -> None:
+    gang.gpus = 2
+    machines = gang.start()
+
+    assert [each.end() for each in machines] == [0, 0, 0], [each.text for each in machines]
+    losses = [re.findall("finished with loss (0x.*?p-?[0-9]+)", each.text) for each in machines]
+    assert [len(each) for each in losses] == [2, 2, 2]
+    assert len({loss for each in losses for loss in each}) == 1
+    assert steps_in(tmp_path)[0] == (60, 1)

@@ -2,6 +2,7 @@
 
 MET = "two generations of a gang never meet"
 KNOWN = "a rank knows its gang"
+USED = "a rank has a process for each of its GPUs"
 REACHED = "a rank is on the network of its machine, and rank 0 where the others look for it"
 ONCE = "a rank of a gang runs once"
 ALIKE = "the ranks of a gang resume from one checkpoint and save to one place"

@@ -4,8 +4,7 @@ What ranks do is what torchrun 2.13 was seen to do with the static rendezvous an
 with 1 on SIGTERM, whatever its workers did, and kills them 30 s after it; workers that agree on a stop save everywhere,
 and the agents that got no signal end with 0; where a peer is gone, workers over TCP fail within seconds, and NCCL's
 hang until its watchdog ends them after ten minutes ("ProcessGroupNCCL", its default time-out); an agent waits 300 s for
-the others at its exit barrier (torch/distributed/elastic/agent/server/api.py) and 600 s to meet them
-(static_tcp_rendezvous.py).
+the others at its exit barrier (torch: elastic/agent/server/api.py), and 600 s to meet them (static_tcp_rendezvous.py).
 """
 
 import re
@@ -355,6 +354,7 @@ class Gangs:
         same = (first.job_id, first.attempt, first.nodes, first.store)
         message = f"rank {place.rank} of {place.group}"
         self.check(gang_rules.KNOWN, same == (place.job_id, place.attempt, place.nodes, place.store), message)
+        self.check(gang_rules.USED, place.processes >= place.gpus, message)
         is_first = place.rank == 0 and not self.network.may_change
         reached = self.network.leads_to(place.store[0], rank.spec) if is_first else self.network.is_reached(rank.spec)
         self.check(gang_rules.REACHED, reached, f"{message} at {rank.spec.address}, of {place.store}")

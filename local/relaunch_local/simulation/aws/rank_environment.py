@@ -23,6 +23,8 @@ _OPTIONS_OF_TORCHRUN = {
 RANK_VARIABLES = (*_NAMES, *_OPTIONS_OF_TORCHRUN)
 SHUTDOWN_VARIABLE = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"
 """How long torchrun lets its workers save after SIGTERM, from version 2.12 on."""
+PROCESSES_VARIABLE = "PET_NPROC_PER_NODE"
+"""How many processes torchrun starts; one without it, whatever GPUs there are (torch/distributed/run.py)."""
 _SHUTDOWN_SECONDS = 30.0
 _PORTS = range(1, 65_536)
 
@@ -41,6 +43,10 @@ class RankEnvironment:
     """The generation: no other one of any job has this name."""
     shutdown_seconds: float = _SHUTDOWN_SECONDS
     """How long after SIGTERM torchrun kills its workers."""
+    processes: int = 1
+    """How many workers torchrun starts."""
+    gpus: int = 1
+    """How many GPUs the agent of ECS gave the container; 1 where it does not say so, as in a pod."""
 
 
 class Network(Protocol):
@@ -123,4 +129,6 @@ def read_rank(environment: Mapping[str, str], network: Network = HOST_NETWORK) -
         (address, port),
         environment["RELAUNCH_GROUP"],
         float(environment.get(SHUTDOWN_VARIABLE) or _SHUTDOWN_SECONDS),
+        int(environment.get(PROCESSES_VARIABLE) or 1),
+        len(environment.get("NVIDIA_VISIBLE_DEVICES", "").split(",")),
     )

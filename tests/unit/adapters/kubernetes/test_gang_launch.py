@@ -120,7 +120,8 @@ def test_only_acks_scheduler_is_told_of_the_group(kind):
 
 def test_what_the_definition_says_of_torchrun_stays():
     secrets = {"PET_MASTER_ADDR": SecretKey("rendezvous", "address")}
-    own = replace(REQUEST, environment={"PET_NODE_RANK": "7"}, workload=replace(WORKLOAD, secrets=secrets))
+    pod = {"spec": {"containers": [{"name": REQUEST.container, "env": [{"name": "PET_NODE_RANK", "value": "7"}]}]}}
+    own = replace(REQUEST, environment={}, workload=replace(WORKLOAD, secrets=secrets, pod=pod))
     manifest = build_job(own, Target.ACK, STACK)
     names = [each["name"] for each in manifest["spec"]["template"]["spec"]["containers"][0]["env"]]
 

@@ -11,6 +11,7 @@ from relaunch.adapters.aws.ecs.revisions import read_revision
 
 T4 = make_instance_type("g4dn.xlarge", accelerator_model="T4", gpu_memory_mib=15_360)
 P3 = make_instance_type("p3.2xlarge", accelerator_model="V100", gpu_memory_mib=16_384)
+FOUR_T4 = make_instance_type("g4dn.12xlarge", accelerator_model="T4", gpu_count=4, logical_gpu_count=4)
 OWN = {"capacity_provider": None, "is_own_machine": True, "disk_gib": 100}
 DEFINITION = """\
 jobs:
@@ -60,6 +61,19 @@ def test_a_job_runs_where_its_task_definition_allows_it(apply, expression, chose
     planned = apply("plan", placementConstraints=member_of(expression))
 
     assert f"would run on {chosen}" in flat(planned.stdout)
+
+
+def test_several_gpus_without_shared_memory_are_noted_and_refuse_nothing(apply, tmp_path, session):
+    session.offerings.available = (make_offering(FOUR_T4, price_usd_per_hour=0.16, **OWN),)
+    file = tmp_path / "relaunch.yaml"
+    file.write_text(DEFINITION.replace("count: 1", "count: 4"))
+    note = "set `linuxParameters.sharedMemorySize` of the container main"
+    for command in ("plan", "apply"):
+        result = apply(command)
+        assert result.exit_code == 0
+        assert note in flat(result.stdout + result.stderr)
+        enough = apply(command, container={"linuxParameters": {"sharedMemorySize": 1024}})
+        assert note not in flat(enough.stdout + enough.stderr)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from relaunch.core.definitions.kubernetes_workload import (
     ComputeClass,
     GpuSharing,
     KubernetesWorkload,
+    PodVolume,
     TaintEffect,
     Toleration,
 )
@@ -32,6 +33,7 @@ from relaunch.core.kubernetes.rules import (
 
 WORKLOAD = KubernetesWorkload("trainer")
 MIG = "nvidia.com/mig-1g.5gb"
+MOUNT = {"name": "memory", "mountPath": "/dev/shm"}  # noqa: S108 - of a container
 SPOT = PurchaseOption.SPOT
 ON_DEMAND = PurchaseOption.ON_DEMAND
 KARPENTER = NodeLabels(
@@ -131,9 +133,28 @@ def test_a_share_is_refused_with_what_there_is_instead(gpu, key, beginning):
     ],
 )
 def test_several_parts_of_a_gpu_are_no_larger_one(resource, count, notice):
-    assert find_kubernetes_notices(define(GpuRequirement(count=count), gpu_resource=resource)) == (
-        (notice,) if notice else ()
-    )
+    definition = define(GpuRequirement(count=count), gpu_resource=resource, shared_memory_mib=1024)
+
+    assert find_kubernetes_notices(definition) == ((notice,) if notice else ())
+
+
+@pytest.mark.parametrize(
+    ("count", "fields", "is_noted"),
+    [
+        (2, {}, True),
+        (1, {}, False),
+        (2, {"gpu_resource": MIG}, False),
+        (2, {"shared_memory_mib": 1024}, False),
+        (2, {"volumes": (PodVolume("claim", "/dev/shm"),)}, False),  # noqa: S108
+        (2, {"pod": {"spec": {"containers": [{"name": "main", "volumeMounts": [MOUNT]}]}}}, False),
+    ],
+)
+def test_several_gpus_with_the_usual_shared_memory_are_noted(count, fields, is_noted):
+    notices = find_kubernetes_notices(define(GpuRequirement(count=count), **fields))
+
+    found = [each for each in notices if "`kubernetes.shared_memory`" in each]
+    assert len(found) == is_noted
+    assert all(each.startswith("processes on 2 GPUs share /dev/shm, which has 64 MiB: NCCL") for each in found)
 
 
 def test_keys_of_other_targets_have_no_effect():

@@ -13,13 +13,13 @@ from fakes.builders import (
     make_revision,
 )
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
-from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, SecretKey
 from relaunch.core.definitions.targets import Target
-from relaunch.core.jobs.attempt import AttemptKey
+from relaunch.core.jobs.attempt import AttemptKey, Rank
 from relaunch.core.jobs.job import FailedStart
 from relaunch.core.jobs.trigger_facts import TriggerFacts
 from relaunch.core.launches.launch import AllNeuronDevices, GpuPartition, GpuShare, NeuronDevices, WholeGpus
-from relaunch.core.launches.launch_plan import job_checkpoint_uri, plan_launch, training_environment
+from relaunch.core.launches.launch_plan import job_checkpoint_uri, plan_launch, rank_environment, training_environment
 
 FACTS = TriggerFacts("github", "id", "summary", {"RELAUNCH_GIT_SHA": "5e07"})
 
@@ -187,3 +187,56 @@ def test_the_pods_of_several_nodes_are_one_request_without_what_the_cluster_tell
     assert environment["RELAUNCH_GROUP"] == "resnet-1f2e3d4c/1/1"
     assert not {"RELAUNCH_NODE_RANK", "PET_NODE_RANK", "RELAUNCH_MASTER_ADDR", "PET_MASTER_ADDR"} & environment.keys()
     assert plan_launch(launching(definition=replace(definition, nodes=1))).nodes == 1
+
+
+EIGHT = AcceleratorRequirement(gpu=GpuRequirement(count=8))
+OF_REVISION = AcceleratorRequirement(instance_types=("p4d.24xlarge",))
+NAME = "PET_NPROC_PER_NODE"
+
+
+def processes_of(definition, **of_container):
+    """What torchrun starts on each node of a job, by the environment of every rank."""
+    ranks = (Rank("m-1", "i-1"), Rank("m-2", "i-2"))
+    frozen = make_attempt(placement=make_placement(followers=ranks, capacity_provider="", instance_id="i-0"))
+    revision = make_revision(containers=(make_container(**of_container), make_container(name="log", gpu_count=2)))
+    request = plan_launch(launching(definition=replace(definition, nodes=3), revision=revision, attempt=frozen))
+    (found,) = {each.environment.get(NAME) for each in request.ranks}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("definition", "of_container", "processes"),
+    [
+        pytest.param(make_definition(accelerator=EIGHT), {}, "8", id="as many as are asked for"),
+        pytest.param(make_definition(), {"gpu_count": 8}, None, id="one, which is torchrun's default"),
+        pytest.param(make_definition(accelerator=OF_REVISION), {"gpu_count": 4}, "4", id="those of the revision"),
+        pytest.param(make_definition(accelerator=OF_REVISION), {"name": "other"}, None, id="no such container"),
+        pytest.param(
+            make_definition(accelerator=AcceleratorRequirement(gpu=SHARE)), {"gpu_count": 4}, None, id="a share of one"
+        ),
+        pytest.param(make_definition(accelerator=EIGHT, environment={NAME: "2"}), {}, "2", id="the definition says it"),
+        pytest.param(
+            make_definition(accelerator=EIGHT), {"torchrun_variables": (NAME,)}, None, id="its container has it"
+        ),
+    ],
+)
+def test_torchrun_starts_a_process_for_each_gpu_of_a_node(definition, of_container, processes):
+    assert processes_of(definition, **of_container) == processes
+
+
+def test_torchrun_starts_a_process_for_each_gpu_of_a_pod_that_does_not_say_another_number():
+    workload = KubernetesWorkload("trainer:v1")
+    definition = make_definition(target=Target.ACK, kubernetes=workload, nodes=4, accelerator=EIGHT)
+    own = replace(definition, kubernetes=replace(workload, secrets={NAME: SecretKey("a", "b")}))
+
+    assert plan_launch(launching(definition=definition)).environment[NAME] == "8"
+    assert NAME not in plan_launch(launching(definition=own)).environment
+    assert NAME not in plan_launch(launching(definition=replace(definition, nodes=1))).environment
+
+
+def test_the_time_that_torchrun_waits_is_that_of_the_task_definition_if_it_has_one():
+    revision = make_revision(containers=(make_container(torchrun_variables=("TORCH_ELASTIC_SHUTDOWN_TIMEOUT",)),))
+    job = launching(definition=make_definition(nodes=2), revision=revision)
+
+    assert "TORCH_ELASTIC_SHUTDOWN_TIMEOUT" in rank_environment(launching(definition=make_definition(nodes=2)), 0)
+    assert "TORCH_ELASTIC_SHUTDOWN_TIMEOUT" not in rank_environment(job, 0)

@@ -1,7 +1,7 @@
 import pytest
 
 from fakes.builders import make_container, make_definition, make_revision
-from relaunch.core.revisions.revision import main_container
+from relaunch.core.revisions.revision import find_main, main_container
 
 
 @pytest.mark.parametrize(
@@ -16,3 +16,10 @@ def test_the_container_that_counts_is_the_named_or_the_only_one(container, names
     revision = make_revision(containers=tuple(make_container(name=name) for name in names))
 
     assert main_container(make_definition(container=container), revision) == expected
+
+
+def test_a_container_that_the_revision_does_not_have_is_none():
+    revision = make_revision()
+
+    assert find_main(make_definition(container="main"), revision) == make_container()
+    assert find_main(make_definition(container="other"), revision) is None

@@ -72,6 +72,26 @@ def test_neuron_devices_that_a_job_has_not_asked_for_and_cores_that_it_does_not_
     assert not words or re.search(words, notices[0])
 
 
+FOUR = make_instance_type("g4dn.12xlarge", gpu_count=4, logical_gpu_count=4)
+
+
+@pytest.mark.parametrize(
+    ("definition", "containers", "gpus"),
+    [
+        pytest.param(needing_gpu(count=4), (make_container(),), 4, id="the job asks for them"),
+        pytest.param(needing(instance_types=("g4dn.12xlarge",)), (make_container(gpu_count=4),), 4, id="the revision"),
+        pytest.param(needing_gpu(count=4), (make_container(has_shared_memory=True),), 0, id="it has more"),
+        pytest.param(needing_gpu(count=4), (make_container(name="a"), make_container(name="b")), 0, id="unclear"),
+    ],
+)
+def test_several_gpus_with_the_usual_shared_memory_are_noted(definition, containers, gpus):
+    notices = notices_of(replace(definition, container=None), make_revision(containers=containers), make_offering(FOUR))
+
+    found = [each for each in notices if "`linuxParameters.sharedMemorySize` of the container main" in each]
+    assert len(found) == bool(gpus)
+    assert all(each.startswith(f"processes on {gpus} GPUs share /dev/shm") for each in found)
+
+
 def test_an_ordinary_job_needs_no_notice():
     assert notices_of(make_definition(), make_revision()) == ()
 

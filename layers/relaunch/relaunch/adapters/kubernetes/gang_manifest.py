@@ -52,8 +52,8 @@ def rank_variables(request: LaunchRequest, job: str) -> list[dict[str, Any]]:
     """Return the variables of each pod that say which rank it is, and the name of the first; none for one pod."""
     if request.nodes == 1:
         return []
-    secrets = request.workload.secrets if request.workload is not None else {}
-    given = {**request.environment, **dict.fromkeys(secrets, "")}
+    own = request.workload.own_variables if request.workload is not None else ()
+    given = {**request.environment, **dict.fromkeys(own, "")}
     # A reference to a field: a variable can name only those before it, and the Job controller adds its own last.
     index = {"valueFrom": {"fieldRef": {"fieldPath": f"metadata.annotations['{INDEX}']"}}}
     address = f"{job}-0.{service_name(job)}"

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, PodVolume, Toleration
+from relaunch.core.definitions.shared_memory import PATH
 from relaunch.core.kubernetes.pod_fragment import OWN_VOLUMES
-from relaunch.core.kubernetes.pod_keys import SHARED_MEMORY_PATH
 
 _SHARED_MEMORY = f"{OWN_VOLUMES}shared-memory"
 _OWN_VARIABLES = "RELAUNCH_"
@@ -42,7 +42,7 @@ def volumes(workload: KubernetesWorkload) -> tuple[list[dict[str, Any]], list[di
     if workload.shared_memory_mib is not None:
         source = {"medium": "Memory", "sizeLimit": memory_quantity(workload.shared_memory_mib)}
         found.append({"name": _SHARED_MEMORY, "emptyDir": source})
-        mounts.append({"name": _SHARED_MEMORY, "mountPath": SHARED_MEMORY_PATH})
+        mounts.append({"name": _SHARED_MEMORY, "mountPath": PATH})
     return found, mounts
 
 

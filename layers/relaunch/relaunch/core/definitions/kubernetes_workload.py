@@ -1,9 +1,10 @@
 """What a job runs on Kubernetes: the image and what its pod has, which on ECS a task definition says."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from enum import StrEnum
 
+from relaunch.core.definitions.shared_memory import PATH
 from relaunch.core.records import dataclass
 
 
@@ -134,3 +135,28 @@ class KubernetesWorkload:
     pod: Mapping[str, object] = field(default_factory=dict)
     queue: str = ""
     gpu_resource: str = ""
+
+    @property
+    def own_variables(self) -> frozenset[str]:
+        """Return the names of the variables that `secrets` and `pod` give the container."""
+        return frozenset({*self.secrets, *self._members_of_container("env", "name")})
+
+    @property
+    def has_shared_memory(self) -> bool:
+        """Return whether the container has something of its own at /dev/shm, by whatever key."""
+        mounted = {*(each.path for each in self.volumes), *self._members_of_container("volumeMounts", "mountPath")}
+        return self.shared_memory_mib is not None or PATH in mounted
+
+    def _members_of_container(self, members: str, key: str) -> frozenset[str]:
+        """Return a value of each of these in the containers of `pod`; what is of another shape is refused elsewhere."""
+        spec = self.pod.get("spec")
+        containers = spec.get("containers") if isinstance(spec, Mapping) else None
+        found = (each.get(members) for each in _mappings(containers))
+        return frozenset(str(each.get(key)) for listed in found for each in _mappings(listed))
+
+
+def _mappings(listed: object) -> Iterator[Mapping[str, object]]:
+    """Yield what a list has of mappings; nothing of what is no list."""
+    for each in listed if isinstance(listed, list | tuple) else ():
+        if isinstance(each, Mapping):
+            yield each

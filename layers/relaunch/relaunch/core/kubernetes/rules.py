@@ -13,6 +13,7 @@ from typing import assert_never
 from relaunch.core.definitions.accelerator import GpuRequirement, PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.kubernetes_workload import ComputeClass, KubernetesWorkload
+from relaunch.core.definitions.shared_memory import shared_memory_notice
 from relaunch.core.definitions.targets import Target
 from relaunch.core.kubernetes import ack, acs
 from relaunch.core.kubernetes.acs import class_of
@@ -165,6 +166,13 @@ def _group_notices(definition: JobDefinition, workload: KubernetesWorkload) -> t
     )
 
 
+def _shared_memory_notices(gpu: GpuRequirement, workload: KubernetesWorkload) -> tuple[str, ...]:
+    """Return what NCCL fails for; parts of a GPU it does not join."""
+    if workload.has_shared_memory or is_part_of_gpu(workload.gpu_resource):
+        return ()
+    return shared_memory_notice(gpu.count, "set `kubernetes.shared_memory`, which is part of `memory`, to 1GiB or more")
+
+
 def ask_gpus(
     target: Target,
     gpu: GpuRequirement,
@@ -221,6 +229,7 @@ def find_kubernetes_notices(definition: JobDefinition) -> tuple[str, ...]:
     notices = [
         *ask_gpus(definition.target, gpu, workload, PurchaseOption.ON_DEMAND).notices,
         *_group_notices(definition, workload),
+        *_shared_memory_notices(gpu, workload),
     ]
     ignored = {
         "accelerator.instance_types": definition.accelerator.instance_types,

@@ -1,14 +1,29 @@
 """The launch request of a placement try, derived from the job only."""
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.jobs.attempt import Placement
 from relaunch.core.jobs.job import Job
-from relaunch.core.launches.launch import Accelerators, AllNeuronDevices, LaunchRequest, NeuronDevices, choose_gpus
-from relaunch.core.revisions.revision import STOP_TIMEOUT_SECONDS, find_stop_timeout, main_container, shutdown_seconds
+from relaunch.core.launches.launch import (
+    Accelerators,
+    AllNeuronDevices,
+    LaunchRequest,
+    NeuronDevices,
+    WholeGpus,
+    choose_gpus,
+)
+from relaunch.core.revisions.revision import (
+    PROCESSES,
+    SHUTDOWN_TIMEOUT,
+    STOP_TIMEOUT_SECONDS,
+    find_main,
+    find_stop_timeout,
+    main_container,
+    shutdown_seconds,
+)
 
 
 def plan_launch(job: Job) -> LaunchRequest:
@@ -107,7 +122,11 @@ def _master_address(job: Job) -> str:
 
 
 def _of_all_ranks(job: Job) -> Mapping[str, str]:
-    """Return what all ranks of a job of several nodes have alike, but for the address of the first."""
+    """Return what all ranks of a job of several nodes have alike, but for the address of the first.
+
+    torchrun starts one process a node, on however many GPUs, unless it has a number (`--nproc-per-node`,
+    torch.distributed.run). One in its command wins over the variable, and what the job says itself is kept.
+    """
     attempt = job.current_attempt
     group = f"{job.job_id}/{attempt.number}/{attempt.placement.number}"
     port = str(_FIRST_PORT + zlib.crc32(group.encode()) % _PORTS)
@@ -118,12 +137,33 @@ def _of_all_ranks(job: Job) -> Mapping[str, str]:
         "PET_MASTER_PORT": port,
         # torchrun makes a folder of this name (`_make_log_dir` in torch.distributed.elastic.multiprocessing).
         "PET_RDZV_ID": group.replace("/", "-"),
-        "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": str(
-            shutdown_seconds(timeout.seconds if timeout is not None else STOP_TIMEOUT_SECONDS)
-        ),
+        SHUTDOWN_TIMEOUT: str(shutdown_seconds(timeout.seconds if timeout is not None else STOP_TIMEOUT_SECONDS)),
     }
-    kept = {name: value for name, value in own.items() if name not in job.definition.environment}
+    if (gpus := _gpus_of_node(job)) > 1:
+        own[PROCESSES] = str(gpus)
+    given = _own_variables(job)
+    kept = {name: value for name, value in own.items() if name not in given}
     return {**kept, "RELAUNCH_NODES": nodes, "RELAUNCH_MASTER_PORT": port, "RELAUNCH_GROUP": group}
+
+
+def _gpus_of_node(job: Job) -> int:
+    """Return how many whole GPUs the container of each rank has: those that are asked for, 0 for parts of them."""
+    accelerators = _accelerators(job, job.current_attempt.placement)
+    if isinstance(accelerators, WholeGpus):
+        return accelerators.count
+    main = find_main(job.definition, job.revision)
+    return main.gpu_count if accelerators is None and main is not None else 0
+
+
+def _own_variables(job: Job) -> Collection[str]:
+    """Return the names of the variables that the job itself sets, as far as they are known: not those of its image."""
+    workload = job.definition.kubernetes
+    main = find_main(job.definition, job.revision)
+    return {
+        *job.definition.environment,
+        *(workload.own_variables if workload is not None else ()),
+        *(main.torchrun_variables if main is not None else ()),
+    }
 
 
 def job_checkpoint_uri(job: Job) -> str:

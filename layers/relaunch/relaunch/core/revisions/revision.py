@@ -38,7 +38,9 @@ class ContainerRequirement:
     `gpu_count` is the number of whole GPUs (1 for `ALL`); it is 0 for a container with a share of a GPU by NVIDIA MPS
     (`gpu_share_mib` of its memory) or with a fraction of a GPU on a fractional instance type (`gpu_partition`).
     `platforms` are those of its image (`linux/arm64`); empty if unknown. `stop_timeout_seconds` is None without one.
-    `is_essential`: ECS stops the task when it ends; False in what an earlier version stored.
+    `is_essential`: ECS stops the task when it ends; False in what an earlier version stored. `torchrun_variables` are
+    those of TORCHRUN_VARIABLES that the task definition gives it. `has_shared_memory`: the task definition says what it
+    has at /dev/shm; False in what an earlier version stored.
     """
 
     name: str
@@ -53,6 +55,8 @@ class ContainerRequirement:
     platforms: tuple[str, ...] = ()
     stop_timeout_seconds: int | None = None
     is_essential: bool = False
+    torchrun_variables: tuple[str, ...] = ()
+    has_shared_memory: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +132,12 @@ def main_container(definition: JobDefinition, revision: Revision) -> str | None:
     return main_of(definition.container, [each.name for each in revision.containers])
 
 
+def find_main(definition: JobDefinition, revision: Revision) -> ContainerRequirement | None:
+    """Return the container that gets the overrides; None if it is ambiguous, or the revision has none of its name."""
+    name = main_container(definition, revision)
+    return next((each for each in revision.containers if each.name == name), None)
+
+
 WARNING_SECONDS = 120
 """From EC2's warning to the interruption ("Spot Instance interruption notices", Amazon EC2 User Guide)."""
 # From EC2's warning to SIGTERM in 95 of 100 cases: EventBridge, our StopTask and the agent. A budget, not measured; the
@@ -157,16 +167,19 @@ class StopTimeout:
 
 def find_stop_timeout(definition: JobDefinition, revision: Revision) -> StopTimeout | None:
     """Return the stop timeout of the main container; None if the revision has no such container."""
-    main = main_container(definition, revision)
-    for container in revision.containers:
-        if container.name == main:
-            own = container.stop_timeout_seconds
-            return StopTimeout(STOP_TIMEOUT_SECONDS if own is None else own, own is not None)
-    return None
+    main = find_main(definition, revision)
+    if main is None:
+        return None
+    own = main.stop_timeout_seconds
+    return StopTimeout(STOP_TIMEOUT_SECONDS if own is None else own, own is not None)
 
 
 SHUTDOWN_TIMEOUT = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"
 """The variable with the seconds from SIGTERM until torchrun kills its workers."""
+PROCESSES = "PET_NPROC_PER_NODE"
+"""The variable with the number of processes that torchrun starts on a node."""
+TORCHRUN_VARIABLES = (PROCESSES, SHUTDOWN_TIMEOUT)
+"""What a task definition may say to torchrun for each of its tasks. Where ranks meet, it cannot know."""
 USUAL_SHUTDOWN_SECONDS = 30
 """These seconds without the variable, and of torch before 2.12 with it."""
 # What torchrun needs to end after its workers, before SIGKILL.

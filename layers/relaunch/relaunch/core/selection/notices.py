@@ -5,6 +5,7 @@ from datetime import timedelta
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.durations import write_duration, write_minutes
+from relaunch.core.definitions.shared_memory import shared_memory_notice
 from relaunch.core.offerings.instance_types import ami_rejection
 from relaunch.core.offerings.managed_instances import managed_fee_share
 from relaunch.core.offerings.offering import Offering
@@ -13,6 +14,7 @@ from relaunch.core.revisions.revision import (
     SHUTDOWN_TIMEOUT,
     USUAL_SHUTDOWN_SECONDS,
     Revision,
+    find_main,
     find_stop_timeout,
     runs_torchrun,
     shutdown_seconds,
@@ -44,6 +46,7 @@ def find_notices(definition: JobDefinition, revision: Revision | None, selection
         *_unmeasured(definition, revision, selection),
         *(revision.warnings if revision else ()),
         *_torchrun(definition, revision),
+        *_shared_memory(definition, revision),
         *_unoffered(definition, selection),
     ]
     chosen = selection.chosen if selection else None
@@ -163,6 +166,19 @@ def _torchrun(definition: JobDefinition, revision: Revision | None) -> tuple[str
     return (
         f"torchrun kills its workers {seconds} s after SIGTERM ({SHUTDOWN_TIMEOUT}, set unless the job or its task "
         f"definition has it), and torch before 2.12 ignores that: with it they have {USUAL_SHUTDOWN_SECONDS} s to save",
+    )
+
+
+def _shared_memory(definition: JobDefinition, revision: Revision | None) -> tuple[str, ...]:
+    """Say what NCCL fails for, as far as the main container is known: that of a pod has a notice of its own."""
+    main = find_main(definition, revision) if revision is not None else None
+    if main is None or main.has_shared_memory:
+        return ()
+    gpu = definition.accelerator.gpu
+    return shared_memory_notice(
+        main.gpu_count if gpu is None else gpu.count,
+        f"set `linuxParameters.sharedMemorySize` of the container {main.name} in its task definition, in MiB, to 1024 "
+        "or more",
     )
 
 

@@ -55,7 +55,6 @@ _LEFT_TO_THE_PROGRAM = (
     "linuxParameters.devices[].containerPath",
     "linuxParameters.devices[].permissions[]",
     "linuxParameters.initProcessEnabled",
-    "linuxParameters.sharedMemorySize",
     "linuxParameters.tmpfs[].containerPath",
     "linuxParameters.tmpfs[].size",
     "linuxParameters.tmpfs[].mountOptions[]",
@@ -138,6 +137,11 @@ CONTAINER_MEMBERS: tuple[Member, ...] = (
     ),
     *harmless(
         SEEN_BY_PROGRAM, "How the program sees the machine; ECS passes it on.", *_in_containers(*_LEFT_TO_THE_PROGRAM)
+    ),
+    *harmless(
+        SEEN_BY_PROGRAM,
+        "What processes share: `plan` and `apply` note several GPUs without it, on which NCCL may not start.",
+        *_in_containers("linuxParameters.sharedMemorySize"),
     ),
     *harmless(
         SEEN_BY_PROGRAM,

@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 from fakes.builders import (
     NOW,
     make_attempt,
+    make_container,
     make_definition,
     make_job,
     make_offering,
     make_offering_key,
     make_placement,
+    make_revision,
     make_running_job,
     make_selection,
     make_timeline_entry,
@@ -150,6 +152,16 @@ def test_what_a_definition_does_not_use_of_later_releases_is_not_stored() -> Non
     used |= {"pod": {"spec": {"containers": [{"name": "main", "ports": [{"containerPort": 1}]}]}}}
     assert stored() & used.keys() == set()
     assert stored(**used) - stored() == used.keys()
+
+
+def test_what_a_container_does_not_use_of_later_releases_is_not_stored() -> None:
+    used = make_container(torchrun_variables=("PET_NPROC_PER_NODE",), has_shared_memory=True)
+    job = make_job(revision=make_revision(containers=(make_container(name="log"), used)))
+    item = job_items.job_item(job, "a write")
+    log, main = json.loads(item["body"]["S"])["revision"]["containers"]
+
+    assert job_items.read_job(item, None) == job
+    assert main.keys() - log.keys() == {"torchrun_variables", "has_shared_memory"}
 
 
 def test_a_definition_that_was_written_before_there_were_other_targets_is_for_ecs() -> None:

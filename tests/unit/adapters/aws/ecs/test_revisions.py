@@ -189,6 +189,33 @@ def test_defaults_of_ecs_hold_for_what_is_not_said():
     assert revision.containers == (ContainerRequirement("main", "trainer:latest", is_essential=True),)
 
 
+def test_what_a_task_definition_says_to_torchrun_is_known_by_name():
+    said = {
+        "environment": [{"name": "PET_NPROC_PER_NODE", "value": "4"}, {"name": "PET_NNODES", "value": "1"}],
+        "secrets": [{"name": "TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "valueFrom": "arn"}],
+    }
+    (main,) = read_revision(definition(container=said)).containers
+
+    assert main.torchrun_variables == ("PET_NPROC_PER_NODE", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT")
+
+
+@pytest.mark.parametrize(
+    ("container", "members", "expected"),
+    [
+        ({}, {}, False),
+        ({"linuxParameters": {"initProcessEnabled": True}}, {"ipcMode": "task"}, False),
+        ({"linuxParameters": {"sharedMemorySize": 1024}}, {}, True),
+        ({"linuxParameters": {"tmpfs": [{"containerPath": "/dev/shm", "size": 1024}]}}, {}, True),  # noqa: S108
+        ({"mountPoints": [{"sourceVolume": "a", "containerPath": "/dev/shm"}]}, {}, True),  # noqa: S108
+        ({}, {"ipcMode": "host"}, True),
+    ],
+)
+def test_whether_a_container_has_shared_memory_of_its_own_is_known(container, members, expected):
+    (main,) = read_revision(definition(container=container, **members)).containers
+
+    assert main.has_shared_memory is expected
+
+
 def test_task_without_a_size_asks_for_what_ecs_reserves_for_its_containers():
     described = definition(container={"cpu": 1024, "memory": 16384, "memoryReservation": 2048})
     log = {"name": "log", "image": "log", "essential": False, "cpu": 512, "memory": 256}

@@ -1,7 +1,7 @@
 import pytest
 
 from fakes.gangs import FOLDER, JOB, WORK, GangWorld
-from relaunch_local.simulation.aws.gang_rules import ALIKE, KNOWN, MET, ONCE, REACHED
+from relaunch_local.simulation.aws.gang_rules import ALIKE, KNOWN, MET, ONCE, REACHED, USED
 from relaunch_local.simulation.aws.rank_environment import RANK_VARIABLES
 
 
@@ -84,6 +84,15 @@ def test_generations_at_other_ports_do_not_meet() -> None:
     world.start(0, "g2", RELAUNCH_MASTER_PORT="29501", PET_MASTER_PORT="29501")
 
     assert world.broken == []
+
+
+def test_a_gpu_that_no_process_uses_is_found() -> None:
+    world = GangWorld()
+    world.start(0, NVIDIA_VISIBLE_DEVICES="GPU-0,GPU-1", PET_NPROC_PER_NODE="2")
+    assert world.broken == []
+
+    world.start(1, NVIDIA_VISIBLE_DEVICES="GPU-2,GPU-3")
+    assert world.broken == [USED]
 
 
 @pytest.mark.parametrize(

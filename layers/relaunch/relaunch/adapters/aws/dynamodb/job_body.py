@@ -6,7 +6,7 @@ from dataclasses import field, fields, make_dataclass
 from operator import attrgetter
 from typing import Any
 
-from relaunch.adapters.aws.dynamodb.later_fields import left_out
+from relaunch.adapters.aws.dynamodb.later_fields import left_out, left_out_of_revision
 from relaunch.adapters.stored_type import StoredType
 from relaunch.core.jobs.charges import Charges
 from relaunch.core.jobs.effects import CountRun
@@ -134,6 +134,7 @@ def write_job_body(job: Job) -> str:
         if isinstance(each, CountRun) and each.run.nodes == 1
     }
     unused["unsent_events"] = {at: {"noted"} for at, each in enumerate(job.outbox.unsent) if each.noted is None}
+    unused["revision"] = left_out_of_revision(job.revision)
     return _BODY.dump_json(stored, exclude={"definition": left_out(job.definition), **unused}).decode()
 
 

@@ -1,6 +1,6 @@
-"""Fields that releases have added to what is stored within a definition: only a value other than the default is stored.
+"""Fields that releases have added to what is stored of a definition or revision: a default value is not stored.
 
-So the item of a definition that does not use them is the same as before, for every release.
+So the item of one that does not use them is the same as before, for every release.
 """
 
 from dataclasses import MISSING, fields
@@ -8,8 +8,10 @@ from typing import Any
 
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.revisions.revision import Revision
 
 _LATER = ("callers", "notices", "concurrency", "links", "estimated_on", "precision")
+_LATER_OF_CONTAINER = ("torchrun_variables", "has_shared_memory")
 # Those of a workload were added after this one, at the end.
 _LAST_OF_WORKLOAD = "strict"
 _NAMES = [each.name for each in fields(KubernetesWorkload)]
@@ -27,3 +29,9 @@ def left_out(definition: JobDefinition) -> dict[str, Any]:
     workload = definition.kubernetes
     unused = {name for name, default in _DEFAULTS.items() if workload and getattr(workload, name) == default}
     return found | ({"kubernetes": unused} if unused else {})
+
+
+def left_out_of_revision(revision: Revision) -> dict[str, Any]:
+    """Return the fields of a revision that are not stored, in the form of pydantic's `exclude`."""
+    unused = ({name for name in _LATER_OF_CONTAINER if not getattr(each, name)} for each in revision.containers)
+    return {"containers": dict(enumerate(unused))}

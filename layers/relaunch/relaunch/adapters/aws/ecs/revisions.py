@@ -12,11 +12,13 @@ from botocore.exceptions import ClientError
 
 from relaunch.adapters.aws.ecs.pages import read_pages
 from relaunch.adapters.aws.errors import aws_errors, error_code
+from relaunch.core.definitions.shared_memory import PATH
 from relaunch.core.launches.derived_revision import is_derived_family
 from relaunch.core.revisions.revision import (
     ACTIVE,
     DEFAULT_ARCHITECTURE,
     NEURON_DEVICE_PATH,
+    TORCHRUN_VARIABLES,
     ContainerRequirement,
     Revision,
     RevisionRow,
@@ -115,7 +117,12 @@ def read_revision(definition: _Definition, *, has_host_access: bool = False) -> 
     stack `has_host_access`.
     """
     network_mode = definition.get("networkMode") or "bridge"
-    containers = tuple(_container(each, network_mode) for each in definition.get("containerDefinitions", ()))
+    # They have the memory of the machine then, of which Linux gives half.
+    shares_host = definition.get("ipcMode") == "host"
+    containers = tuple(
+        _container(each, network_mode, has_shared_memory=shares_host or _has_shared_memory(each))
+        for each in definition.get("containerDefinitions", ())
+    )
     reserved = _reserve(definition)
     return Revision(
         arn=definition["taskDefinitionArn"],
@@ -136,8 +143,16 @@ def read_revision(definition: _Definition, *, has_host_access: bool = False) -> 
     )
 
 
-def _container(container: Mapping[str, Any], network_mode: str) -> ContainerRequirement:
+def _has_shared_memory(container: Mapping[str, Any]) -> bool:
+    """Return whether a container has a size of /dev/shm, or something of its own there (LinuxParameters)."""
+    linux = container.get("linuxParameters") or {}
+    mounts = (*(linux.get("tmpfs") or ()), *(container.get("mountPoints") or ()))
+    return bool(linux.get("sharedMemorySize")) or any(each.get("containerPath") == PATH for each in mounts)
+
+
+def _container(container: Mapping[str, Any], network_mode: str, *, has_shared_memory: bool) -> ContainerRequirement:
     devices = (container.get("linuxParameters") or {}).get("devices") or ()
+    variables = {each.get("name") for kind in ("environment", "secrets") for each in container.get(kind) or ()}
     return ContainerRequirement(
         name=container["name"],
         image=container.get("image", ""),
@@ -149,6 +164,8 @@ def _container(container: Mapping[str, Any], network_mode: str) -> ContainerRequ
         ),
         stop_timeout_seconds=container.get("stopTimeout"),
         is_essential=container.get("essential", True),
+        has_shared_memory=has_shared_memory,
+        torchrun_variables=tuple(each for each in TORCHRUN_VARIABLES if each in variables),
         **_gpus(container.get("resourceRequirements") or ()),
     )
 
