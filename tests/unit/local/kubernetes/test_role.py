@@ -103,6 +103,7 @@ def test_with_the_cluster_role_a_taint_of_the_node_warns_and_nothing_more_is_all
         node = cluster.run(placed.task_id)
         assert cluster.target.describe([placed.task_id])[placed.task_id].warned_at is None
         cluster.cluster.taint_node(node, "karpenter.sh/disrupted")
+        cluster.cluster.delete_node(node)
 
         warned = cluster.target.describe([placed.task_id])[placed.task_id]
 
