@@ -42,6 +42,7 @@ def node(namespace: Namespace) -> Iterator[str]:
     taint(namespace, name, "nvidia.com/gpu", "cloud.google.com/gke-spot")
     yield name
     namespace.kubelets.remove_node(name)
+    set_finalizers(namespace, name)
 
 
 @pytest.fixture
@@ -61,6 +62,14 @@ def taint(namespace: Namespace, node: str, *keys: str) -> None:
     taints = [*known, *({"key": key, "value": "true", "effect": "NoSchedule"} for key in keys)]
     headers = {"Content-Type": "application/merge-patch+json"}
     namespace.api.patch(path, json={"spec": {"taints": taints}}, headers=headers).raise_for_status()
+
+
+def set_finalizers(namespace: Namespace, node: str, *names: str) -> None:
+    headers = {"Content-Type": "application/merge-patch+json"}
+    patch = {"metadata": {"finalizers": list(names)}}
+    answer = namespace.api.patch(f"/api/v1/nodes/{node}", json=patch, headers=headers)
+    # Without its last one a node that was deleted is gone.
+    assert answer.status_code in {200, 404}, answer.text
 
 
 def let_read_nodes(namespace: Namespace, client: KubernetesClient, node: str) -> None:
@@ -111,7 +120,7 @@ def test_without_the_right_to_read_nodes_a_job_runs_and_is_not_warned(
 ) -> None:
     task = launch(target)
     namespace.running(task)
-    taint(namespace, node, "karpenter.sh/disrupted")
+    taint(namespace, node, "aws-node-termination-handler/spot-itn")
 
     seen = target.describe([task])[task]
 
@@ -119,14 +128,16 @@ def test_without_the_right_to_read_nodes_a_job_runs_and_is_not_warned(
     assert (seen.phase, seen.warned_at) == (TaskPhase.RUNNING, None)
 
 
-def test_a_taint_of_its_node_warns_a_job_that_then_saves_and_stops(
+def test_a_node_that_karpenter_deletes_warns_a_job_that_then_saves_and_stops(
     namespace: Namespace, node: str, target: KubernetesTarget, client: KubernetesClient
 ) -> None:
     let_read_nodes(namespace, client, node)
     task = launch(target)
     namespace.running(task)
-    before = target.describe([task])[task]
+    set_finalizers(namespace, node, "karpenter.sh/termination")
     taint(namespace, node, "karpenter.sh/disrupted")
+    before = target.describe([task])[task]
+    namespace.api.delete(f"/api/v1/nodes/{node}").raise_for_status()
 
     warned = target.describe([task])[task]
     target.stop(task, "it is warned")

@@ -16,6 +16,8 @@ from relaunch_local.kubernetes.cluster import KubernetesCluster
 from relaunch_local.kubernetes.server import KubernetesServer
 
 SYSTEM, NAMESPACE = "kube-system", "training"
+RAM_ID = "300000000000000000"
+"""Whom the files name, and who signs in."""
 CORE_MEM = {"ack.node.gpu.schedule": "core_mem", "ack.node.gpu.placement": "binpack"}
 
 
@@ -40,6 +42,7 @@ class AckCluster:
     def __init__(self, server: KubernetesServer) -> None:
         self.server = server
         self.cluster = server.cluster
+        server.user = RAM_ID
         self.add("namespaces", "", {"metadata": {"name": NAMESPACE}})
         self.add("secrets", SYSTEM, release("1.12.1"))
         self.add("daemonsets", SYSTEM, daemon_set("registry.example/acs/cgpu-installer:v1.5.10"))

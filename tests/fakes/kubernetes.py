@@ -117,6 +117,11 @@ class FakeKubernetes:
         taints = self.nodes[node].setdefault("spec", {}).setdefault("taints", [])
         taints.append({"key": key, "value": value, "effect": effect})
 
+    def delete_node(self, node: str) -> None:
+        """Delete a node that its finalizer keeps."""
+        assert isinstance(self.nodes, dict)
+        self.nodes[node]["metadata"]["deletionTimestamp"] = self.tick()
+
     def list_events(self, involved_object_uid: str = "", reason: str = "") -> Sequence[Event]:
         self.calls.append("list_events")
         if isinstance(self.events, Exception):

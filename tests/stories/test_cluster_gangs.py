@@ -143,11 +143,33 @@ def test_a_pod_that_stays_on_a_node_out_of_reach_tells_why_the_others_failed():
         assert story.job(job_id).totals.failures == 0
 
 
-def test_a_taint_of_one_node_stops_all_and_they_save():
+def test_a_taint_that_karpenter_takes_back_stops_nobody():
     with cluster_gang(Target.KUBERNETES) as story:
         job_id = story.train()
+        node = story.pods(job_id)[0]["spec"]["nodeName"]
 
-        story.cluster.taint_node(story.pods(job_id)[0]["spec"]["nodeName"], "karpenter.sh/disrupted")
+        # It waits for another node, which may be long in coming, and does not come.
+        story.cluster.taint_node(node, "karpenter.sh/disrupted")
+        for _ in range(5):
+            story.look()
+        story.cluster.untaint_node(node, "karpenter.sh/disrupted")
+        story.look()
+
+        assert story.job(job_id).state is JobState.RUNNING
+        attempt = story.attempt(job_id)
+        assert (attempt.number, attempt.warned_at, attempt.intent) == (1, None, None)
+
+
+def test_a_node_that_karpenter_deletes_stops_all_and_they_save():
+    with cluster_gang(Target.KUBERNETES) as story:
+        job_id = story.train()
+        node = story.pods(job_id)[0]["spec"]["nodeName"]
+
+        story.cluster.taint_node(node, "karpenter.sh/disrupted")
+        story.look()
+        assert story.job(job_id).current_attempt.intent is None
+        # Pods that Karpenter may not evict tell nothing of it.
+        story.cluster.delete_node(node)
         story.look()
 
         assert story.job(job_id).current_attempt.intent.kind is IntentKind.INTERRUPTION

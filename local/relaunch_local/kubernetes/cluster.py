@@ -202,6 +202,21 @@ class KubernetesCluster:
             node["spec"].setdefault("taints", []).append({"key": key, "value": value, "effect": effect})
             self.state.touch(node)
 
+    def untaint_node(self, name: str, key: str) -> None:
+        """Take a taint from a node, as Karpenter does where the replacement of the node did not come up."""
+        with self.clock.lock:
+            node = self.state.get("nodes", "", name)
+            node["spec"]["taints"] = [each for each in node["spec"].get("taints", ()) if each["key"] != key]
+            self.state.touch(node)
+            self.schedule()
+
+    def delete_node(self, name: str) -> None:
+        """Delete a node with a finalizer, as Karpenter's have ("Disruption"): it is there until it is removed."""
+        with self.clock.lock:
+            node = self.state.get("nodes", "", name)
+            node["metadata"].setdefault("deletionTimestamp", self.state.now())
+            self.state.touch(node)
+
     def add_claim(self, namespace: str, name: str) -> None:
         """Add a persistent volume claim that is bound, for which a pod may wait."""
         with self.clock.lock:

@@ -19,6 +19,7 @@ from relaunch_local.kubernetes.certificates import CertificateAuthority
 from relaunch_local.kubernetes.cluster import KubernetesCluster
 from relaunch_local.kubernetes.errors import ApiError
 from relaunch_local.kubernetes.requests import Request, answer
+from relaunch_local.kubernetes.reviews import ACCESS, PATH, review_self
 from relaunch_local.kubernetes.role import Access, Role
 
 _MAX_BODY = 3 << 20
@@ -46,6 +47,8 @@ class KubernetesServer:
         """Bearer tokens that are accepted."""
         self.roles: dict[str, Role] = {}
         """What the users of tokens may do; others may do everything."""
+        self.user = "launcher"
+        """The name of those others, whose certificates are for it."""
         self.granted: set[Access] = set()
         """What users with a Role have done."""
         self.refused: set[Access] = set()
@@ -87,7 +90,7 @@ class KubernetesServer:
         """
         user = {"token": TOKEN if role is None else self._issue_token(role)}
         if with_certificate:
-            issued = self.authority.issue_client("launcher")
+            issued = self.authority.issue_client(self.user)
             user = {"client-certificate-data": _encode(issued.certificate), "client-key-data": _encode(issued.key)}
         cluster = {"server": self.url, "certificate-authority-data": _encode(self.authority.certificate)}
         context = {"cluster": "local", "user": "launcher", "namespace": namespace}
@@ -113,10 +116,15 @@ class KubernetesServer:
         if fault is not None and not fault.after:
             raise fault.error or ConnectionError
         self._authorize(request)
-        answered = answer(self.cluster, request)
+        answered = self._review(request) if request.path == PATH else answer(self.cluster, request)
         if fault is not None:
             raise fault.error or ConnectionError
         return answered
+
+    def _review(self, request: Request) -> tuple[int, Any, Mapping[str, str]]:
+        role = self.roles.get(request.token)
+        user = self.user if role is None else role.user
+        return 201, review_self(request.method, request.json(), user, self.cluster.minor), {}
 
     def _issue_token(self, role: Role) -> str:
         token = f"{TOKEN}-{len(self.roles)}"
@@ -125,11 +133,11 @@ class KubernetesServer:
         return token
 
     def _authorize(self, request: Request) -> None:
-        access = request.access
+        access = ACCESS if request.path == PATH else request.access
         role = self.roles.get(request.token)
         if (access.verb, access.resource) in self.forbidden:
-            raise ApiError(403, "Forbidden", Role("launcher", frozenset()).refusal(access, request.name))
-        if role is None:
+            raise ApiError(403, "Forbidden", Role(self.user, frozenset()).refusal(access, request.name))
+        if role is None or access == ACCESS:
             return
         if refusal := role.refusal(access, request.name):
             self.refused.add(access)

@@ -24,10 +24,14 @@ _SUSPENDED_SECONDS = (1_200.0, 3_000.0)
 _SEEN_AFTER = timedelta(minutes=5)
 _CLEANED_AFTER = (0.5, 20.0)
 _SUSPENDS = 22
-_TAINTS = ("karpenter.sh/disrupted", "ToBeDeletedByClusterAutoscaler", "aws-node-termination-handler/spot-itn")
-# What the Cluster Autoscaler leaves pods; a spot interruption is two minutes ahead, of which functions that fail may
-# miss both looks.
+_POLICY_V1 = 22
+_KARPENTER = "karpenter.sh/disrupted"
+_AUTOSCALER = "ToBeDeletedByClusterAutoscaler"
+_TAINTS = (_KARPENTER, _AUTOSCALER, "aws-node-termination-handler/spot-itn")
+# A spot interruption is two minutes ahead, of which functions that fail may miss both looks.
 _NOTICE_SECONDS = (300.0, 600.0)
+# The Cluster Autoscaler's --node-delete-delay-after-taint.
+_EVICTED_AFTER_SECONDS = 5.0
 # The kubelet says how its containers ended before its machine does.
 _KUBELET_SECONDS = 30.0
 _QUOTA = "simulated"
@@ -135,7 +139,11 @@ class ClusterTroubles:
         return True
 
     def _announce(self, world: ClusterWorld) -> bool:
-        """Announce the end of a node by a taint; its pods end with it and say no reason, as one may without a drain."""
+        """Announce the end of a node by a taint; its pods end with it and say no reason, as one may without a drain.
+
+        Karpenter has deleted the node then, and drains none of a pod that is not to be disrupted. The Cluster
+        Autoscaler evicts its pods, and its taint says nothing that it does not take back.
+        """
         state = world.cluster.state
         used = {str(pod["spec"]["nodeName"]) for pod in world.pods()} & set(world.nodes())
         nodes = sorted(each for each in used if not state.get("nodes", "", each)["spec"].get("taints"))
@@ -143,11 +151,17 @@ class ClusterTroubles:
             return False
         node = self._dice.choice(nodes)
         world.gangs.unclear(pod for pod in world.pods() if pod["spec"]["nodeName"] == node)
-        world.cluster.taint_node(node, self._dice.choice(_TAINTS))
+        taint = self._dice.choice(_TAINTS)
+        world.cluster.taint_node(node, taint)
+        if taint == _KARPENTER:
+            world.cluster.delete_node(node)
         clock = self._account.clock
         announced_at = clock.now()
         ends_in = self._dice.uniform(*_NOTICE_SECONDS)
-        clock.call_later(ends_in, lambda: _end_pods(world, node, announced_at))
+        if taint == _AUTOSCALER:
+            clock.call_later(_EVICTED_AFTER_SECONDS, lambda: _evict_pods(world, node))
+        else:
+            clock.call_later(ends_in, lambda: _end_pods(world, node, announced_at))
         clock.call_later(ends_in + _KUBELET_SECONDS, lambda: _remove_node(world, node))
         return True
 
@@ -161,6 +175,13 @@ class ClusterTroubles:
 
 def _task_of(pod: Document) -> str:
     return str(pod["metadata"]["labels"][TASK])
+
+
+def _evict_pods(world: ClusterWorld, node: str) -> None:
+    version = "policy/v1" if world.cluster.minor >= _POLICY_V1 else "policy/v1beta1"
+    for pod in list(world.pods()):
+        if pod["spec"].get("nodeName") == node:
+            world.cluster.evict_pod(NAMESPACE, pod["metadata"]["name"], version)
 
 
 def _end_pods(world: ClusterWorld, node: str, announced_at: datetime) -> None:

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from fakes.ack_cluster import NAMESPACE, SYSTEM, AckCluster, daemon_set, serving_ack_cluster
+from fakes.ack_cluster import NAMESPACE, RAM_ID, SYSTEM, AckCluster, daemon_set, serving_ack_cluster
 from fakes.ack_cluster import release as made_release
 from relaunch.adapters.kubernetes.api.client import KubernetesClient
 from relaunch.adapters.kubernetes.api.connection import Connection
@@ -132,5 +132,14 @@ def test_the_namespace_the_role_and_whom_it_is_given_to_are_read(ack, inspection
     assert any(each.allows("batch", "jobs", "patch") for each in rules)
     assert not any(each.allows("", "secrets", "get") for each in rules)
     assert inspection.role_rules(NAMESPACE, "another") is None
-    assert inspection.subjects_of(NAMESPACE, "relaunch") == ["300000000000000000"]
+    assert inspection.subjects_of(NAMESPACE, "relaunch") == [RAM_ID]
     assert inspection.subjects_of(NAMESPACE, "another") == []
+
+
+def test_who_asks_is_told_by_servers_since_1_28_that_let_everybody_ask(ack, inspection):
+    assert inspection.own_name() == RAM_ID
+    ack.server.forbidden.add(("create", "selfsubjectreviews"))
+    assert inspection.own_name() == ""
+    ack.server.forbidden.clear()
+    ack.cluster.minor = 27
+    assert inspection.own_name() == ""

@@ -19,7 +19,7 @@ NAME = "resnet-1f2e3d4c-1-1"
 OTHER = "resnet-1f2e3d4c-1-2"
 REQUEST = make_launch_request(workload=KubernetesWorkload("image:v1"), gpu=GpuRequirement())
 NOW = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
-TAINT = "ToBeDeletedByClusterAutoscaler"
+TAINT = "aws-node-termination-handler/spot-itn"
 
 
 @pytest.fixture
@@ -45,9 +45,22 @@ def test_a_taint_warns_of_the_pods_on_its_node_alone(target, kubernetes):
     kubernetes.taint("node-1", TAINT, "1762950000")
 
     assert see(target).warned_at == NOW
-    assert see(target).warning == f"warning of the Cluster Autoscaler that its node is taken away (taint {TAINT})"
+    who = "the AWS Node Termination Handler"
+    assert see(target).warning == f"warning of {who} that its node is taken away (taint {TAINT})"
     assert see(target, OTHER).warned_at is None
     assert {each.task_id for page in target.list_tasks() for each in page if each.warned_at} == {NAME}
+
+
+def test_a_taint_of_karpenter_warns_once_the_node_is_deleted(target, kubernetes):
+    target.launch(REQUEST)
+    kubernetes.run(NAME, "node-1")
+    kubernetes.taint("node-1", "karpenter.sh/disrupted")
+    assert (see(target).warned_at, see(target).warning) == (None, "")
+
+    kubernetes.delete_node("node-1")
+
+    assert see(target).warned_at == NOW
+    assert see(target).warning == "warning of Karpenter that its node is taken away (taint karpenter.sh/disrupted)"
 
 
 def test_a_pod_that_waits_or_has_ended_is_on_no_node_that_counts(target, kubernetes):

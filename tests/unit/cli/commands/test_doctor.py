@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fakes.ack_cluster import NAMESPACE, SYSTEM, AckCluster, daemon_set, release, serving_ack_cluster
+from fakes.ack_cluster import NAMESPACE, RAM_ID, SYSTEM, AckCluster, daemon_set, release, serving_ack_cluster
 from fakes.cli_session import Outcome, flat, invoke
 from relaunch_local.kubernetes.errors import ApiError
 from relaunch_local.kubernetes.role import read_role
@@ -119,6 +119,27 @@ def test_a_namespace_that_takes_restricted_pods_alone_says_what_definitions_need
 
     assert checks["namespace"]["verdict"] == "ok"
     assert "definitions need `pod_security: restricted`" in checks["namespace"]["text"]
+
+
+@pytest.mark.parametrize(
+    ("user", "minor", "expected"),
+    [
+        (RAM_ID, 30, ("ok", 0)),
+        (f"{RAM_ID}-1676970192", 30, ("problem", 2)),
+        ("200000000000000000", 30, ("unknown", 0)),
+        (RAM_ID, 26, ("unknown", 0)),
+    ],
+)
+def test_rbac_compares_the_whole_name_of_the_ram_role(ack, kubeconfig, doctor, user, minor, expected):
+    ack.server.user = user
+    ack.cluster.minor = minor
+    kubeconfig.write_text(ack.server.kubeconfig(NAMESPACE, with_certificate=True))
+
+    result = doctor(*KNOWN, "--json")
+
+    (check,) = [each for each in result.document["checks"] if each["name"] == "role"]
+    assert (check["verdict"], result.exit_code) == expected
+    assert f"relaunch is given to {RAM_ID}" in check["text"]
 
 
 @pytest.mark.parametrize(("break_it", "name", "to_do"), BROKEN.values(), ids=BROKEN)

@@ -32,6 +32,7 @@ class Cluster:
 
     def __init__(self, server: KubernetesServer) -> None:
         self.server = server
+        server.user = "300000000000000000"
         state = self.state = server.cluster.state
         server.cluster.add_node("virtual-1", labels={"type": "virtual-kubelet"})
         server.cluster.add_node("cn-wulanchabu-c.cr-1", labels=RESERVED)

@@ -35,6 +35,8 @@ class Cluster:
         ):
             for resource, manifest in zip(kinds, yaml.safe_load_all((MANIFESTS / file).read_text()), strict=True):
                 state.add(resource, namespace, manifest)
+        # A RAM role, which the file names, may have another name.
+        state.get("rolebindings", "training", "relaunch")["subjects"] = [{"kind": "Group", "name": "relaunch"}]
 
     def remove(self, resource: str, namespace: str, name: str) -> None:
         self.state.remove(resource, self.state.get(resource, namespace, name))

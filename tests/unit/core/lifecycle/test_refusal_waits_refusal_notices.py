@@ -39,11 +39,17 @@ ACCOUNT = "arn:aws:sts::111122223333:assumed-role/relaunch-LaunchAttemptRole-1A2
             'jobs.batch is forbidden: User "system:serviceaccount:training:relaunch" cannot create resource "jobs" in '
             'API group "batch" in the namespace "training" (HTTP 403 Forbidden)',
             "let system:serviceaccount:training:relaunch create jobs in the namespace training: `kubectl apply -f "
-            "infrastructure/kubernetes/role.yaml`",
+            "infrastructure/kubernetes/role.yaml` with this whole name in it",
         ),
         (
             'nodes is forbidden: User "relaunch" cannot list resource "nodes" in API group ""',
-            "let relaunch list nodes: `kubectl apply -f infrastructure/kubernetes/role.yaml`",
+            "let relaunch list nodes: `kubectl apply -f infrastructure/kubernetes/role.yaml` with this whole name in "
+            "it",
+        ),
+        (
+            'jobs.batch is forbidden: User "300000000000000000-1676970192" cannot create resource "jobs" in API group ',
+            "let 300000000000000000-1676970192 create jobs: `kubectl apply -f infrastructure/kubernetes/role.yaml` "
+            "with this whole name in it",
         ),
         (
             'namespaces "training" not found (HTTP 404 NotFound)',

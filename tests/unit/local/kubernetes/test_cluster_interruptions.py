@@ -1,4 +1,4 @@
-"""Jobs that are suspended, nodes that are cut off for a while, and pods that old servers replace."""
+"""Jobs that are suspended, nodes cut off, tainted or deleted for a while, and pods that old servers replace."""
 
 from collections.abc import Callable
 
@@ -115,3 +115,27 @@ def test_a_replacement_of_a_pod_that_is_gone_and_was_refused_is_made_once_it_may
     world.clock.advance(3_600)
 
     assert world.pod["metadata"]["name"] != name
+
+
+def test_a_node_whose_taint_is_taken_off_takes_pods_again(world: World) -> None:
+    world.cluster.taint_node("gpu-1", "karpenter.sh/disrupted")
+    world.create()
+    world.clock.advance(5)
+    assert "nodeName" not in world.pod["spec"]
+
+    world.cluster.untaint_node("gpu-1", "karpenter.sh/disrupted")
+
+    assert world.pod["spec"]["nodeName"] == "gpu-1"
+
+
+def test_a_node_with_a_finalizer_is_there_with_its_pods_until_it_is_removed(world: World) -> None:
+    world.script = Script(runtime_seconds=None)
+    world.create()
+    world.clock.advance(1)
+    for _ in range(2):
+        world.cluster.delete_node("gpu-1")
+        world.clock.advance(30)
+
+    node = world.cluster.state.get("nodes", "", "gpu-1")
+    assert node["metadata"]["deletionTimestamp"] < world.cluster.state.now()
+    assert world.pod["status"]["phase"] == "Running"

@@ -23,6 +23,8 @@ from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.launches.launch import LaunchRefused, LaunchUncertain, TaskPlaced
 from relaunch.core.offerings.offering import OfferingKey
+from relaunch_local.kubernetes.errors import ApiError
+from relaunch_local.kubernetes.requests import Request
 from relaunch_local.kubernetes.role import Access, Role, read_cluster_role, read_role
 from relaunch_local.repository import REPOSITORY
 from tests.unit.local.kubernetes.conftest import NAMESPACE, manifest
@@ -103,6 +105,7 @@ def test_with_the_cluster_role_a_taint_of_the_node_warns_and_nothing_more_is_all
         node = cluster.run(placed.task_id)
         assert cluster.target.describe([placed.task_id])[placed.task_id].warned_at is None
         cluster.cluster.taint_node(node, "karpenter.sh/disrupted")
+        cluster.cluster.delete_node(node)
 
         warned = cluster.target.describe([placed.task_id])[placed.task_id]
 
@@ -110,6 +113,24 @@ def test_with_the_cluster_role_a_taint_of_the_node_warns_and_nothing_more_is_all
     assert nodes.grants == {Access("get", "", "nodes")}
     assert nodes.user == ROLE.user
     assert cluster.server.refused == set()
+
+
+def test_a_ram_role_with_another_name_than_the_bindings_may_do_nothing_but_hear_its_name(server):
+    role = Role(f"{ROLE.user}-1676970192", frozenset())
+    kubeconfig = server.kubeconfig(NAMESPACE, role=role)
+    with closing(KubernetesClient(Connection(lambda: read_kubeconfig(kubeconfig)))) as client:
+        with pytest.raises(ForbiddenError, match=f'User "{role.user}" cannot create resource "jobs"'):
+            client.create_job(manifest())
+        assert client.review_self()["status"]["userInfo"]["username"] == role.user
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "code"), [("GET", b"{}", 405), ("POST", b'{"kind": "Job", "apiVersion": "batch/v1"}', 400)]
+)
+def test_a_review_of_oneself_is_created_and_of_its_kind(server, method, body, code):
+    with pytest.raises(ApiError) as refused:
+        server.serve(Request(method, "/apis/authentication.k8s.io/v1/selfsubjectreviews", {}, body))
+    assert refused.value.code == code
 
 
 def test_nothing_else_is_allowed(limited, server, world):

@@ -11,6 +11,7 @@ from relaunch.core.checks import Check, is_ok, problem, unknown
 from relaunch.core.definitions.kubernetes_workload import PodSecurity
 from relaunch.core.kubernetes import ack_checks
 from relaunch.core.kubernetes.role_rules import NEEDED_OF_GANGS, NEEDED_OF_NODES, NODES_ROLE, ROLE, missing_verbs
+from relaunch.core.kubernetes.role_subjects import check_subjects
 from relaunch.core.records import dataclass
 
 _APPLY_ROLE = "kubectl apply -f infrastructure/kubernetes/role.yaml"
@@ -127,7 +128,7 @@ def _check_role(cluster: ClusterInspection, namespace: str) -> Check:
     subjects = cluster.subjects_of(namespace, ROLE)
     if not subjects:
         return problem("role", f"no RoleBinding gives anybody the Role {ROLE}", _APPLY_ROLE)
-    return is_ok("role", f"{ROLE} is given to {', '.join(subjects)}")
+    return check_subjects("role", ROLE, subjects, cluster.own_name())
 
 
 def _check_gangs(cluster: ClusterInspection, namespace: str, version: ServerVersion) -> Iterator[Check]:

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from relaunch.adapters.kubernetes.api.client import KubernetesClient
+from relaunch.adapters.kubernetes.api.errors import ForbiddenError, NotFoundError
 from relaunch.adapters.kubernetes.api.models import Node, Pod, RawObject
 from relaunch.core.kubernetes.card_annotations import read_cards
 from relaunch.core.kubernetes.node_fit import GpuNode, NodeTaint, PodUse
@@ -29,7 +30,8 @@ _KEEPS_OUT = frozenset({"NoSchedule", "NoExecute"})
 class ClusterInspection:
     """Reads a cluster; all of it needs a ClusterRole (infrastructure/kubernetes/reader.yaml).
 
-    Every method raises ForbiddenError where it is not bound, and TransientError where the cluster does not answer.
+    Every method raises TransientError where the cluster does not answer, and ForbiddenError where the ClusterRole is
+    not bound, but `own_name`, which needs none.
     """
 
     def __init__(self, client: KubernetesClient) -> None:
@@ -79,6 +81,18 @@ class ClusterInspection:
         if role is None:
             return None
         return [_rule(each) for each in _mappings(role.field("rules"))]
+
+    def own_name(self) -> str:
+        """Return the name of whoever asks, as `kubectl auth whoami` does; empty if the server does not say it.
+
+        Servers before 1.28 do not. Every user may ask, unless system:basic-user was changed, and nothing is stored.
+        """
+        try:
+            review = self._client.review_self()
+        except (NotFoundError, ForbiddenError):
+            return ""
+        name = _mapping(_mapping(review.get("status")).get("userInfo")).get("username")
+        return name if isinstance(name, str) else ""
 
     def subjects_of(self, namespace: str, role: str) -> list[str]:
         """Return whom RoleBindings give a Role, without a namespace ClusterRoleBindings a ClusterRole."""

@@ -13,7 +13,7 @@ from relaunch.adapters.kubernetes.observation import TO_BE_RELEASED
 from relaunch.core.definitions.kubernetes_workload import TaintEffect, Toleration
 from relaunch.core.kubernetes.acs import BEST_EFFORT, COMPUTE_QOS
 from relaunch.core.kubernetes.node_fit import NodeTaint
-from relaunch.core.kubernetes.node_warnings import find_node_warning
+from relaunch.core.kubernetes.node_warnings import NodeSigns, find_node_warning
 from relaunch.core.records import dataclass
 from relaunch.ports import PortError
 
@@ -69,29 +69,35 @@ class PodWarnings:
 
     def _find_on_tainted_nodes(self, pods: Iterable[Pod]) -> Mapping[str, Warned]:
         live = [pod for pod in pods if pod.spec.node_name and not is_ending_pod(pod)]
-        taints = self._read_taints(dict.fromkeys(pod.spec.node_name for pod in live))
+        nodes = self._read_nodes(dict.fromkeys(pod.spec.node_name for pod in live))
         said = [
-            (_task_of(pod), find_node_warning(taints.get(pod.spec.node_name, ()), _tolerations_of(pod))) for pod in live
+            (_task_of(pod), find_node_warning(nodes.get(pod.spec.node_name, NodeSigns()), _tolerations_of(pod)))
+            for pod in live
         ]
         # One of several pods of a task is enough.
         return {name: Warned(self.now(), words) for name, words in said if words}
 
-    def _read_taints(self, names: Iterable[str]) -> Mapping[str, Sequence[NodeTaint]]:
-        """Return the taints of nodes, as far as they can be read: a first one that cannot stands for all."""
-        taints: dict[str, Sequence[NodeTaint]] = {}
+    def _read_nodes(self, names: Iterable[str]) -> Mapping[str, NodeSigns]:
+        """Return what nodes show, as far as they can be read: a first one that cannot stands for all."""
+        seen: dict[str, NodeSigns] = {}
         try:
             for name in names:
                 node = self.cluster.get_node(name)
-                found = node.spec.taints if node is not None else ()
-                taints[name] = [NodeTaint(each.key, each.value, each.effect) for each in found]
+                if node is not None:
+                    seen[name] = _signs_of(node)
         except PortError:
-            return taints
-        return taints
+            return seen
+        return seen
 
 
 def is_ending_pod(pod: Pod) -> bool:
     """Return whether a pod has ended, or is being deleted."""
     return pod.status.phase in _OVER or pod.metadata.deletion_timestamp is not None
+
+
+def _signs_of(node: Node) -> NodeSigns:
+    taints = [NodeTaint(each.key, each.value, each.effect) for each in node.spec.taints]
+    return NodeSigns(taints, node.metadata.deletion_timestamp is not None)
 
 
 def _tolerations_of(pod: Pod) -> list[Toleration]:

@@ -289,7 +289,7 @@ def _from_its_words(reason: str) -> tuple[str, ...]:
         )
     if found := re.search(_KUBERNETES, reason):
         where = f" in the namespace {found['namespace']}" if found["namespace"] else ""
-        granting = "`kubectl apply -f infrastructure/kubernetes/role.yaml`"
+        granting = "`kubectl apply -f infrastructure/kubernetes/role.yaml` with this whole name in it"
         return (f"let {found['user']} {found['verb']} {found['resource']}{where}: {granting}",)
     if found := re.search(_NAMESPACE, reason):
         return (f"`kubectl create namespace {found['namespace']}`, and apply infrastructure/kubernetes/role.yaml",)

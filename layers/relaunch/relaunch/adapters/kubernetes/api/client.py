@@ -54,6 +54,7 @@ def _convert(key: str, value: object) -> object:
             return value
 
 
+_SELF = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 PAGE = 100
 _MAX_RESTARTS = 3
 # 100,000 objects of a hundred a page: more than a namespace has, or than the pods of 900 nodes (110 each by default).
@@ -242,6 +243,15 @@ class KubernetesClient:
             return self._object(RawObject, "GET", path, f"reading {path.rpartition('/')[2]}")
         except NotFoundError:
             return None
+
+    def review_self(self) -> Mapping[str, Any]:
+        """Return a SelfSubjectReview (authentication.k8s.io/v1), which says who asks.
+
+        Raises:
+            NotFoundError: the server is older than 1.28.
+        """
+        review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+        return self._json("POST", _SELF, "asking who asks", json=review)
 
     def get_config_map(self, namespace: str, name: str) -> ConfigMap | None:
         """Return a ConfigMap, None if there is none of this name."""
