@@ -20,6 +20,7 @@ from relaunch_local.kubernetes.job_rules import POD_POLICIES, admit_change, admi
 from relaunch_local.kubernetes.kubelet import Kubelet
 from relaunch_local.kubernetes.patches import MERGE, apply_patch
 from relaunch_local.kubernetes.pod_admission import PodAdmission
+from relaunch_local.kubernetes.pod_logs import read_lines
 from relaunch_local.kubernetes.pod_placing import PodPlacing
 from relaunch_local.kubernetes.scheduler import is_over
 from relaunch_local.kubernetes.state import ClusterState, Document, set_condition, write_time
@@ -139,22 +140,9 @@ class KubernetesCluster:
             return replaced
 
     def read_log(self, namespace: str, name: str, container: str, since: str = "") -> list[tuple[str, str]]:
-        """Return the lines of a container with their times, from a time on.
-
-        Raises:
-            ApiError: 404; 400, there is no such container, or it waits to start.
-        """
+        """Return the lines of a container with their times, from a time on (`pod_logs.read_lines`)."""
         with self.clock.lock:
-            pod = self.state.get("pods", namespace, name)
-            if container not in {"", *(each["name"] for each in pod["spec"]["containers"])}:
-                raise ApiError(400, "BadRequest", f"container {container} is not valid for pod {name}")
-            statuses = pod["status"].get("containerStatuses", [{}])
-            # A pod that has no node has an empty log.
-            waiting = statuses[0].get("state", {}).get("waiting")
-            if waiting is not None:
-                said = f'container "{container}" in pod "{name}" is waiting to start: {waiting["reason"]}'
-                raise ApiError(400, "BadRequest", said)
-            return [each for each in self.state.logs.get(pod["metadata"]["uid"], ()) if each[0][:19] >= since[:19]]
+            return read_lines(self.state, namespace, name, container, since)
 
     # What happens in the cluster.
 

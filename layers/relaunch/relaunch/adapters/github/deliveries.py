@@ -43,7 +43,6 @@ OWN_DISPATCH_KEY = "relaunch_job_id"  # in dispatches by Relaunch itself, so tha
 _NO_COMMIT = "0" * 40
 _SECONDS = re.compile("[0-9]{1,11}")
 _COMMIT = re.compile("[0-9a-f]{40}")
-_AT_REF = re.compile(r"(?<=\.yml)@.*|(?<=\.yaml)@.*")  # `.github/workflows/ci.yml@main`
 
 
 def parse_delivery(message: Mapping[str, object]) -> GithubEvent | IgnoredEvent:
@@ -143,7 +142,7 @@ def _parse_workflow_run(delivery: Delivery) -> WorkflowRun:
     event = WORKFLOW_RUN.read(delivery.payload)
     run = event.workflow_run
     workflow = event.workflow or WorkflowBody(name=run.name)
-    path = _AT_REF.sub("", workflow.path or run.path or "")
+    path = _without_ref(workflow.path or run.path or "")
     # The head repository is null if the fork was deleted.
     head = run.head_repository.full_name if run.head_repository else ""
     return WorkflowRun(
@@ -205,6 +204,15 @@ def _find_package_tag(version: PackageVersion) -> str:
         return metadata.tag.name
     url_tag = (version.package_url or "").rpartition("/")[2].partition(":")[2]
     return url_tag or ("" if _is_digest(version) else version.version or "")
+
+
+def _without_ref(path: str) -> str:
+    """Return the path of a workflow without the ref behind it (`.github/workflows/ci.yml@main`)."""
+    for ending in (".yml", ".yaml"):
+        file, found, _ = path.partition(f"{ending}@")
+        if found:
+            return f"{file}{ending}"
+    return path
 
 
 def _is_digest(version: PackageVersion) -> bool:

@@ -6,8 +6,8 @@ Sources: the Kubernetes API Reference (v1); for memory as a volume "Volumes: emp
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from relaunch.core.definitions.accelerator import SHARED_MEMORY_PATH
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, PodVolume, Toleration
-from relaunch.core.definitions.shared_memory import PATH
 from relaunch.core.kubernetes.pod_fragment import OWN_VOLUMES
 
 _SHARED_MEMORY = f"{OWN_VOLUMES}shared-memory"
@@ -42,7 +42,7 @@ def volumes(workload: KubernetesWorkload) -> tuple[list[dict[str, Any]], list[di
     if workload.shared_memory_mib is not None:
         source = {"medium": "Memory", "sizeLimit": memory_quantity(workload.shared_memory_mib)}
         found.append({"name": _SHARED_MEMORY, "emptyDir": source})
-        mounts.append({"name": _SHARED_MEMORY, "mountPath": PATH})
+        mounts.append({"name": _SHARED_MEMORY, "mountPath": SHARED_MEMORY_PATH})
     return found, mounts
 
 

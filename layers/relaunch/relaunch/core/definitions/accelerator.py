@@ -171,3 +171,21 @@ def read_accelerators(key: str) -> Accelerators:
     if not separator or not re.fullmatch(r"[0-9.]+", many):
         return Accelerators(key)
     return Accelerators(model, int(many)) if many.isdecimal() else Accelerators(model, fraction=float(many))
+
+
+SHARED_MEMORY_PATH = "/dev/shm"  # noqa: S108 - of a container
+
+
+def shared_memory_notice(gpus: int, remedy: str) -> tuple[str, ...]:
+    """Return what the owner of a job should know whose container has these GPUs and the runtime's default /dev/shm.
+
+    A runtime gives a container 64 MiB there, and NCCL fails to initialize where that is not enough ("Shared memory" of
+    "Runtime and MPI issues", NVIDIA NCCL User Guide, which tells containers to have 1 GiB). It was seen on GPUs that do
+    not reach each other by NVLink (NVIDIA/nccl#290, NVIDIA/nccl#525). `remedy` is what to set.
+    """
+    if gpus < 2:
+        return ()
+    return (
+        f"processes on {gpus} GPUs share {SHARED_MEMORY_PATH}, which has 64 MiB: NCCL may not start there, above all "
+        f"without NVLink (`No space left on device`), and each attempt counts as a failure of the program; {remedy}",
+    )

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from enum import StrEnum
 
-from relaunch.core.definitions.shared_memory import PATH
+from relaunch.core.definitions.accelerator import SHARED_MEMORY_PATH
 from relaunch.core.records import dataclass
 
 
@@ -145,7 +145,7 @@ class KubernetesWorkload:
     def has_shared_memory(self) -> bool:
         """Return whether the container has something of its own at /dev/shm, by whatever key."""
         mounted = {*(each.path for each in self.volumes), *self._members_of_container("volumeMounts", "mountPath")}
-        return self.shared_memory_mib is not None or PATH in mounted
+        return self.shared_memory_mib is not None or SHARED_MEMORY_PATH in mounted
 
     def _members_of_container(self, members: str, key: str) -> frozenset[str]:
         """Return a value of each of these in the containers of `pod`; what is of another shape is refused elsewhere."""

@@ -6,9 +6,9 @@ Sources: "Taints and Tolerations", "Volumes" and "Persistent Volumes", Kubernete
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from relaunch.core.definitions.accelerator import SHARED_MEMORY_PATH
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, TaintEffect, Toleration
-from relaunch.core.definitions.shared_memory import PATH
 from relaunch.core.kubernetes import ack, acs
 from relaunch.core.kubernetes.pod_fragment import find_fragment_problems, find_gang_fragment_problems
 from relaunch.core.kubernetes.problem import Problem, of_workload
@@ -72,7 +72,7 @@ def _selector_problems(selector: Mapping[str, str]) -> Iterator[Problem]:
 def _path_problems(workload: KubernetesWorkload) -> Iterator[Problem]:
     used = Counter(each.path for each in workload.volumes)
     if workload.shared_memory_mib is not None:
-        used[PATH] += 1
+        used[SHARED_MEMORY_PATH] += 1
     for number, each in enumerate(workload.volumes):
         if used[each.path] > 1:
             text = f"`{each.path}` is the path of something else too: a path has one volume"

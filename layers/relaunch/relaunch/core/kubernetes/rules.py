@@ -10,10 +10,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
-from relaunch.core.definitions.accelerator import GpuRequirement, PurchaseOption
+from relaunch.core.definitions.accelerator import GpuRequirement, PurchaseOption, shared_memory_notice
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.kubernetes_workload import ComputeClass, KubernetesWorkload
-from relaunch.core.definitions.shared_memory import shared_memory_notice
 from relaunch.core.definitions.targets import Target
 from relaunch.core.kubernetes import ack, acs
 from relaunch.core.kubernetes.acs import class_of

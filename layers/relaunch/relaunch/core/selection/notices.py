@@ -2,10 +2,9 @@
 
 from datetime import timedelta
 
-from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.definitions.accelerator import PurchaseOption, shared_memory_notice
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.durations import write_duration, write_minutes
-from relaunch.core.definitions.shared_memory import shared_memory_notice
 from relaunch.core.offerings.instance_types import ami_rejection
 from relaunch.core.offerings.managed_instances import managed_fee_share
 from relaunch.core.offerings.offering import Offering

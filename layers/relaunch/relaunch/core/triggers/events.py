@@ -13,7 +13,6 @@ from relaunch.core.definitions.definition import GithubTrigger, TriggerSource
 from relaunch.core.definitions.filter_patterns import matches_filters
 from relaunch.core.jobs.trigger_facts import ResumePoint
 from relaunch.core.records import dataclass
-from relaunch.core.triggers.referrers import is_referrer_tag
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -371,3 +370,31 @@ def _list_workflow_obstacles(trigger: GithubTrigger, workflow: str, path: str) -
 def _list_name_obstacles(kind: str, names: tuple[str, ...], name: str) -> Iterator[str]:
     if names and name not in names:
         yield f"the {kind} {name} is not {' or '.join(names)}"
+
+
+_IMAGE_CONFIGURATIONS = frozenset(
+    ("application/vnd.oci.image.config.v1+json", "application/vnd.docker.container.image.v1+json")
+)
+_DIGITS = frozenset("0123456789abcdef")
+
+
+def is_referrer_tag(tag: str) -> bool:
+    """Return whether a tag is that of what belongs to another image, as its signature, which cannot be run.
+
+    Registries keep a signature, an attestation or a list of materials beside the image, under a tag made of its digest:
+    `sha256-<digest>.sig`, `.att` and `.sbom` (sigstore/cosign, specs/SIGNATURE_SPEC.md), without an ending where a
+    client lists them for a registry (OCI Distribution Specification, "Referrers Tag Schema"; Notation, actions/attest).
+    The configuration of a signature has the media type of an image's, so that nothing else in an event tells
+    (sigstore/cosign issue 913, prowler-cloud/prowler pull request 4507).
+    """
+    digest, dot, ending = tag.removeprefix("sha256-").partition(".")
+    return tag.startswith("sha256-") and len(digest) == 64 and _DIGITS.issuperset(digest) and bool(ending or not dot)
+
+
+def is_image(media_type: str) -> bool:
+    """Return whether something with a configuration of this media type may be an image that can be run.
+
+    It is empty for the index of an image, and where ECR does not say it. Others are those of a build cache
+    (`application/vnd.buildkit.cacheconfig.v0`), a chart or an artifact.
+    """
+    return not media_type or media_type in _IMAGE_CONFIGURATIONS

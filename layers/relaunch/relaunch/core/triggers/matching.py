@@ -42,10 +42,11 @@ from relaunch.core.triggers.events import (
     TriggerEvent,
     WatchedEvent,
     WorkflowDispatch,
+    is_image,
+    is_referrer_tag,
     list_github_obstacles,
 )
 from relaunch.core.triggers.facts import collect_facts
-from relaunch.core.triggers.referrers import is_image, is_referrer_tag
 from relaunch.core.triggers.schedules import SKIPPED_AFTER
 
 _MAX_NAMED = 5  # the message is stored and logged, and a dispatch may have thousands

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from relaunch.adapters.aws.ecs.pages import read_pages
 from relaunch.adapters.aws.errors import aws_errors, error_code
-from relaunch.core.definitions.shared_memory import PATH
+from relaunch.core.definitions.accelerator import SHARED_MEMORY_PATH
 from relaunch.core.launches.derived_revision import is_derived_family
 from relaunch.core.revisions.revision import (
     ACTIVE,
@@ -147,7 +147,9 @@ def _has_shared_memory(container: Mapping[str, Any]) -> bool:
     """Return whether a container has a size of /dev/shm, or something of its own there (LinuxParameters)."""
     linux = container.get("linuxParameters") or {}
     mounts = (*(linux.get("tmpfs") or ()), *(container.get("mountPoints") or ()))
-    return bool(linux.get("sharedMemorySize")) or any(each.get("containerPath") == PATH for each in mounts)
+    return bool(linux.get("sharedMemorySize")) or any(
+        each.get("containerPath") == SHARED_MEMORY_PATH for each in mounts
+    )
 
 
 def _container(container: Mapping[str, Any], network_mode: str, *, has_shared_memory: bool) -> ContainerRequirement:

@@ -1,6 +1,6 @@
 import pytest
 
-from relaunch.core.triggers.referrers import is_image, is_referrer_tag
+from relaunch.core.triggers.events import is_image, is_referrer_tag
 
 HEX = "5d0c41f2b6a87e9301d7c8be4f2a6950e1b3d4c7a8f06925be17d3409c6fa812"
 
