@@ -101,6 +101,9 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=500)
     steps = parser.parse_args().steps
     torch.set_num_threads(1)
+    if DEVICE.type == "cuda":
+        # all_gather_object takes the current device: else the first of the machine in all its processes.
+        torch.cuda.set_device(DEVICE)
     dist.init_process_group("nccl" if DEVICE.type == "cuda" else "gloo")
     training = Training()
     stop = False
