@@ -43,6 +43,7 @@ def test_a_training_interrupted_in_a_step_ends_with_the_weights_of_one_that_was_
     assert steps_in(tmp_path) == [(12, 2), (8, 2), *saved]
     assert ENDED.findall(resumed) == ENDED.findall(whole)
     assert ENDED.findall(whole)[0][0] == "12"
+    assert ["published" in each for each in (whole, interrupted, resumed)] == [True, False, True]
 
 
 def test_lightning_saves_what_sigterm_finds_between_two_steps(tmp_path: Path) -> None:
@@ -54,9 +55,10 @@ def test_lightning_saves_what_sigterm_finds_between_two_steps(tmp_path: Path) ->
 
 def test_processes_of_which_one_gets_sigterm_end_after_the_same_step(tmp_path: Path) -> None:
     whole = train("transformers", tmp_path, launcher=TORCHRUN)
-    train("transformers", tmp_path, attempt=1, launcher=TORCHRUN, STOP_IN="7")
+    interrupted = train("transformers", tmp_path, attempt=1, launcher=TORCHRUN, STOP_IN="7")
     saved = steps_in(tmp_path)
     resumed = train("transformers", tmp_path, attempt=2, launcher=TORCHRUN)
 
     assert saved == [(7, 1), (4, 1)]
     assert ENDED.findall(resumed) == ENDED.findall(whole)
+    assert [each.count("published") for each in (whole, interrupted, resumed)] == [2, 0, 2]

@@ -16,8 +16,8 @@ STEPS = 12
 
 class Model(BertForSequenceClassification):
     def forward(self, input_ids, labels):
-        self.calls = getattr(self, "calls", 0) + 1
-        if self.calls == int(os.environ.get("STOP_IN", "0")) and os.environ.get("RANK", "0") == "0":
+        self.calls = getattr(self, "calls", 0) + self.training
+        if self.training and self.calls == int(os.environ.get("STOP_IN", "0")) and os.environ.get("RANK", "0") == "0":
             os.kill(os.getpid(), signal.SIGTERM)
         return super().forward(input_ids=input_ids, labels=labels)
 
@@ -37,11 +37,18 @@ def main(output):
     )  # fmt: skip
     with Checkpoints.from_environment(report_seconds=0) as checkpoints:
         newest = checkpoints.resume(f"{output}/resumed")
-        trainer = Trainer(model, arguments, train_dataset=data, callbacks=[RelaunchCallback(checkpoints)])
+        callback = RelaunchCallback(checkpoints)
+        trainer = Trainer(
+            model, arguments, train_dataset=data, eval_dataset=data[:8], callbacks=[callback],
+        )  # fmt: skip
         trainer.train(resume_from_checkpoint=str(newest.folder) if newest else None)
     weights = b"".join(each.detach().numpy().tobytes() for each in model.state_dict().values())
     if os.environ.get("RANK", "0") == "0":
         print(f"ended at {trainer.state.global_step} with {hashlib.sha256(weights).hexdigest()}", flush=True)
+    if callback.stopped:
+        sys.exit(0)
+    trainer.evaluate()
+    print("published", flush=True)
 
 
 main(sys.argv[1])
