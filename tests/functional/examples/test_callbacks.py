@@ -57,7 +57,7 @@ def test_a_process_of_lightning_knows_of_the_stop_that_another_one_heard(
     assert given == [False, heard_at == 1]
 
 
-def trainers_callback(monkeypatch: pytest.MonkeyPatch, heard: int) -> tuple[Any, list[int]]:
+def trainers_callback(monkeypatch: pytest.MonkeyPatch, heard: int, *, newest: Any = None) -> tuple[Any, list[int]]:
     """Return the callback of a process that heard nothing, while another one heard that signal; and what it asked."""
     tensors: list[int] = []
 
@@ -70,11 +70,11 @@ def trainers_callback(monkeypatch: pytest.MonkeyPatch, heard: int) -> tuple[Any,
     make = callback_for("transformers", monkeypatch, torch=torch, transformers={"TrainerCallback": object})
     checkpoints = Checkpoints()
     monkeypatch.setattr(checkpoints, "request_stop", lambda number: setattr(checkpoints, "stop_requested", number))
-    return make(checkpoints), tensors
+    return make(checkpoints, newest), tensors
 
 
 def trainer_of(processes: int, folder: Path = Path()) -> Any:
-    given = {"device": "cuda:0", "output_dir": str(folder)}
+    given = {"device": "cuda:0", "load_best_model_at_end": True, "output_dir": str(folder)}
     return SimpleNamespace(world_size=processes, process_index=processes - 1, **given)
 
 
@@ -105,3 +105,19 @@ def test_the_trainer_ends_after_a_save_during_which_another_process_was_stopped(
 
     assert callback.stopped
     assert control.should_training_stop
+
+
+def test_a_best_checkpoint_that_was_not_saved_is_said_and_the_best_from_here_on_counts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    callback, _ = trainers_callback(monkeypatch, 0, newest=SimpleNamespace(folder=tmp_path))
+    best = {"best_metric": 0.9, "best_global_step": 4}
+    (tmp_path / "trainer_state.json").write_text('{"best_model_checkpoint": "/gone/checkpoint-4"}')
+
+    callback.on_train_begin(trainer_of(1), itself := SimpleNamespace(global_step=4, **best), None)
+    assert itself.best_model_checkpoint == str(tmp_path)
+    assert capsys.readouterr().err == ""
+
+    callback.on_train_begin(trainer_of(1), other := SimpleNamespace(global_step=8, **best), None)
+    assert (other.best_model_checkpoint, other.best_metric, other.best_global_step) == (None, None, None)
+    assert "relaunch: the best checkpoint, /gone/checkpoint-4, was not saved: " in capsys.readouterr().err

@@ -46,6 +46,22 @@ def test_a_training_interrupted_in_a_step_ends_with_the_weights_of_one_that_was_
     assert ["published" in each for each in (whole, interrupted, resumed)] == [True, False, True]
 
 
+def test_the_best_checkpoint_of_an_earlier_machine_is_loaded_at_the_end(tmp_path: Path) -> None:
+    whole = train("transformers", tmp_path, BEST="1")
+    train("transformers", tmp_path, attempt=1, STOP_IN="7", BEST="1")
+    # The third step after the seventh.
+    train("transformers", tmp_path, attempt=2, STOP_IN="3", BEST="1")
+    saved = steps_in(tmp_path)
+    resumed = train("transformers", tmp_path, attempt=3, BEST="1")
+
+    assert saved == [(10, 2), (8, 2), (7, 1), (4, 1)]
+    assert ENDED.findall(resumed) == ENDED.findall(whole)
+    assert ENDED.findall(train("transformers", tmp_path)) != ENDED.findall(whole)
+    best = tmp_path / "job-1" / "attempt-2" / "step-0000010" / "best" / "checkpoint"
+    assert (best / "model.safetensors").is_file()
+    assert not (best / "optimizer.pt").exists()
+
+
 def test_lightning_saves_what_sigterm_finds_between_two_steps(tmp_path: Path) -> None:
     interrupted = train("lightning", tmp_path, attempt=1, STOP_IN="6", STOP_WHEN="after the step")
 

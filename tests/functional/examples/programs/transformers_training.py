@@ -1,4 +1,7 @@
-"""A model of Hugging Face's that its Trainer trains on CPU; SIGTERM comes in the middle of the step STOP_IN."""
+"""A model of Hugging Face's that its Trainer trains on CPU; SIGTERM comes in the middle of the step STOP_IN.
+
+With BEST it is evaluated, ever worse, and the best is loaded at the end.
+"""
 
 import hashlib
 import os
@@ -35,11 +38,19 @@ def main(output):
         output, max_steps=STEPS, per_device_train_batch_size=4, save_steps=4, logging_steps=2, seed=3,
         use_cpu=True, report_to=[], disable_tqdm=True, dataloader_pin_memory=False,
     )  # fmt: skip
+    if "BEST" in os.environ:
+        arguments.eval_strategy = arguments.save_strategy
+        arguments.eval_steps = arguments.save_steps
+        arguments.metric_for_best_model = "score"
+        arguments.greater_is_better = True
+        arguments.load_best_model_at_end = True
+        arguments.save_total_limit = 1
     with Checkpoints.from_environment(report_seconds=0) as checkpoints:
         newest = checkpoints.resume(f"{output}/resumed")
-        callback = RelaunchCallback(checkpoints)
+        callback = RelaunchCallback(checkpoints, newest)
         trainer = Trainer(
             model, arguments, train_dataset=data, eval_dataset=data[:8], callbacks=[callback],
+            compute_metrics=lambda _: {"score": -trainer.state.global_step},
         )  # fmt: skip
         trainer.train(resume_from_checkpoint=str(newest.folder) if newest else None)
     weights = b"".join(each.detach().numpy().tobytes() for each in model.state_dict().values())
