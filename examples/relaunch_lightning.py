@@ -4,8 +4,12 @@ Copy it with relaunch_training.py:
 
     with Checkpoints.from_environment() as checkpoints:
         newest = checkpoints.resume("resumed")
-        trainer = Trainer(callbacks=[RelaunchCallback(checkpoints, every_steps=500)], enable_checkpointing=False, ...)
+        callback = RelaunchCallback(checkpoints, every_steps=500)
+        trainer = Trainer(callbacks=[callback], enable_checkpointing=False, ...)
         trainer.fit(model, loader, ckpt_path=str(newest.folder / CHECKPOINT) if newest else None)
+    if callback.stopped:
+        sys.exit(0)  # `fit` returns after a stop, too, if SIGTERM came to another process: the model is half trained
+    trainer.save_checkpoint("model.ckpt", weights_only=True)
 
 Lightning saves no random generators, and the place in the data only of loaders that have `state_dict`. Tested with
 pytorch-lightning 2.6 and torch 2.13.
@@ -32,13 +36,17 @@ CHECKPOINT = "lightning.ckpt"
 
 
 class RelaunchCallback(Callback):
-    """Saves every `every_steps` steps, at the end and when a stop is requested, after which it ends the training."""
+    """Saves every `every_steps` steps, at the end and when a stop is requested, after which it ends the training.
+
+    `stopped` says, in all processes alike, that a stop ended it.
+    """
 
     def __init__(self, checkpoints: Checkpoints, every_steps: int) -> None:
         self.checkpoints = checkpoints
         self.every_steps = every_steps
         self.loss: Any = None
         self.saved_step = 0
+        self.stopped = False
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
         # The processes that Lightning starts itself have no RANK.
@@ -47,12 +55,16 @@ class RelaunchCallback(Callback):
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, *_: Any) -> None:
         self.loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
         self.checkpoints.report(trainer.global_step, _total_steps(trainer), loss=self.loss)
-        # SIGTERM reaches the processes one after the other, and they have to end after the same step.
-        stop = trainer.strategy.reduce_boolean_decision(bool(self.checkpoints.stop_requested), all=False)
-        if stop or trainer.global_step % self.every_steps == 0:
+        if self._agree_to_stop(trainer) or trainer.global_step % self.every_steps == 0:
             self._save(trainer)
-        if stop or self.checkpoints.stopped:
-            trainer.should_stop = True
+            if self._agree_to_stop(trainer):
+                trainer.should_stop = True
+
+    def _agree_to_stop(self, trainer: Any) -> bool:
+        # SIGTERM reaches the processes one after the other, and they have to end after the same step.
+        stop = self.stopped or bool(self.checkpoints.stop_requested)
+        self.stopped = bool(trainer.strategy.reduce_boolean_decision(stop, all=False))
+        return self.stopped
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         self._save(trainer)

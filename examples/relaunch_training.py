@@ -155,12 +155,11 @@ class Checkpoints:
         candidates = chain(filter(None, [self.resume_uri]), listed)
         while uri := self._gather(next(candidates, None) if self.rank == 0 or not self.gather else None)[0]:
             try:
-                found: Checkpoint = self._together(CheckpointUnusableError, self._fetch, uri, folder, needs)
+                best: Checkpoint = self._together(CheckpointUnusableError, self._fetch, uri, folder, needs)
                 with suppress(ArithmeticError, KeyError, TypeError, ValueError):
-                    said = found.manifest["series"][-1_000:]
-                    self._series = {int(n): [int(n), int(at), _finite(x)] for n, at, x in said}
+                    self._series = {int(n): [int(n), int(t), _finite(x)] for n, t, x in best.manifest["series"][-1000:]}
                 self._intact = uri
-                return found  # noqa: TRY300 - the next one is tried after an error alone
+                return best  # noqa: TRY300 - the next one is tried after an error alone
             except CheckpointUnusableError as error:  # noqa: PERF203 - each may be
                 self._rejected.add(uri)
                 reject(uri, str(error))
@@ -425,8 +424,7 @@ class FileStore(NamedTuple):
             raise CheckpointUnusableError(f"{self.uri}{key} is missing") from error
 
     def sizes(self) -> dict[str, int]:
-        found = filter(Path.is_file, self.root.rglob("*"))
-        return {path.relative_to(self.root).as_posix(): path.stat().st_size for path in found}
+        return {p.relative_to(self.root).as_posix(): p.stat().st_size for p in self.root.rglob("*") if p.is_file()}
 
     def delete(self, keys: Sequence[str]) -> None:
         for key in keys:
@@ -440,20 +438,23 @@ class S3Store(NamedTuple):
     bucket: str
     prefix: str
 
-    def put(self, key: str, body: Body, check_time: Callable[[], None]) -> None:
+    def put(self, key: str, body: Body, check_time: Callable[[], Any]) -> None:
         from boto3.s3.transfer import TransferConfig  # noqa: PLC0415 - only S3 needs it
 
         options: Any = {"Callback": lambda _bytes: check_time(), "Config": TransferConfig()}
         options["Config"].preferred_transfer_client = "classic"  # the CRT's goes on when a callback raises an error
+        events = s3_client(self.uri[:3]).meta.events  # botocore sends again, for 15 seconds, what a callback ended
+        events.register_first("needs-retry.s3", end := lambda caught_exception, **_: caught_exception and check_time())
         try:
             check_time()
             with _open(body) as stream:
                 s3_client(self.uri[:3]).upload_fileobj(stream, self.bucket, self.prefix + key, **options)
         except Exception as error:
-            check_time()
             if _is_temporary(error):
                 raise SaveFailedError(f"{self.uri}{key}: {error}") from error
             raise
+        finally:
+            events.unregister("needs-retry.s3", end)
 
     def fetch(self, key: str, target: BinaryIO) -> None:
         client = s3_client(self.uri[:3])
@@ -465,9 +466,8 @@ class S3Store(NamedTuple):
             raise CheckpointUnusableError(f"{self.uri}{key} is missing") from error
 
     def sizes(self) -> dict[str, int]:
-        lists = s3_client(self.uri[:3]).get_paginator("list_objects_v2")
-        pages = lists.paginate(Bucket=self.bucket, Prefix=self.prefix)
-        return {each["Key"][len(self.prefix) :]: each["Size"] for each in pages.search("Contents[]") if each}
+        hits = s3_client(self.uri[:3]).get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=self.prefix)
+        return {each["Key"][len(self.prefix) :]: each["Size"] for each in hits.search("Contents[]") if each}
 
     def delete(self, keys: Sequence[str]) -> None:
         listed = {"Objects": [{"Key": self.prefix + key} for key in keys], "Quiet": True}

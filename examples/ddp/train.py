@@ -103,7 +103,8 @@ def main() -> int:
     steps = parser.parse_args().steps
     torch.set_num_threads(1)
     if DEVICE.type == "cuda":
-        torch.cuda.set_device(DEVICE)  # where `gather` has its objects, else all processes of a machine use GPU 0
+        # all_gather_object takes the current device: else the first of the machine in all its processes.
+        torch.cuda.set_device(DEVICE)
     dist.init_process_group("nccl" if DEVICE.type == "cuda" else "gloo")
     training = Training()
     stop = False

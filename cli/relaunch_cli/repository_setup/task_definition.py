@@ -90,6 +90,7 @@ def _neuron_cache(training: Training, stack: TrainingStack) -> list[dict[str, st
             "value": f"s3://{stack.checkpoint_bucket}/{training.name}/neuron-cache/",
         },
         # A compilation that an interruption ends is remembered as failed, and skipped by the next attempt otherwise.
+        # One that is killed leaves a lock, which no variable removes: examples/relaunch_neuron.py does.
         {"name": "NEURON_CC_FLAGS", "value": "--retry_failed_compilation"},
     ]
 

@@ -38,6 +38,13 @@ def definitions() -> dict[str, dict[str, Any]]:
     return yaml.load(text, Loader=yaml.BaseLoader)["jobs"]  # type: ignore[no-any-return]  # noqa: S506 - see above
 
 
+@pytest.mark.parametrize("file", TASK_DEFINITIONS, ids=lambda file: str(file.relative_to(EXAMPLES)))
+def test_data_loaders_and_nccl_have_more_shared_memory_than_docker_gives(file: Path) -> None:
+    (container,) = json.loads(file.read_text())["containerDefinitions"]
+
+    assert container["memory"] / 4 <= container["linuxParameters"]["sharedMemorySize"] < container["memory"]
+
+
 @pytest.mark.parametrize(
     "file", sorted(EXAMPLES.rglob("relaunch*.yaml")), ids=lambda file: str(file.relative_to(EXAMPLES))
 )

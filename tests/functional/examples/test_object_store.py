@@ -4,7 +4,10 @@ import base64
 import hashlib
 import re
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from io import BytesIO
+from socketserver import StreamRequestHandler, ThreadingTCPServer
 from threading import Thread
 from typing import Any
 
@@ -28,6 +31,27 @@ from functional.examples.saving import Answered
 from relaunch_training import Checkpoints, CheckpointUnusableError, S3Store, SaveFailedError, open_store, s3_client
 
 MD5 = "Content-MD5"
+
+
+@contextmanager
+def slow_s3() -> Iterator[tuple[str, list[str]]]:
+    """An S3 that takes what it is sent in small pieces, and answers nothing; and the requests that were begun."""
+    tries: list[str] = []
+
+    class Handler(StreamRequestHandler):
+        def handle(self) -> None:
+            tries.append(self.rfile.readline().decode().strip())
+            while self.rfile.readline().strip():
+                pass
+            self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            with suppress(ConnectionError):
+                while self.connection.recv(1024):
+                    pass
+
+    with ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}", tries
+        server.shutdown()
 
 
 def test_oss_is_called_at_the_buckets_own_host_without_checksums(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,6 +107,27 @@ def test_an_upload_ends_soon_after_the_time_is_over_and_leaves_no_object(
     fetched = BytesIO()
     open_store("s3://checkpoints/large").fetch("state", fetched)
     assert fetched.getvalue() == body
+
+
+def test_an_upload_whose_time_is_over_is_not_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    checks: list[int] = []
+
+    def check_time() -> None:
+        checks.append(1)
+        if len(checks) > 3:
+            raise SaveFailedError("the time is over")
+
+    monkeypatch.setattr("botocore.endpoint.time.sleep", waits.append)
+    with aws_in_process(), slow_s3() as (url, tries):
+        monkeypatch.setenv("AWS_ENDPOINT_URL", url)
+        s3_client.cache_clear()
+        with pytest.raises(SaveFailedError, match="the time is over"):
+            open_store("s3://checkpoints/large").put("state", b"x" * (4 << 20), check_time)
+    s3_client.cache_clear()
+
+    assert tries == ["PUT /checkpoints/large/state HTTP/1.1"]
+    assert waits == []
 
 
 @pytest.mark.parametrize(

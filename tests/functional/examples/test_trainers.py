@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +44,24 @@ def test_a_training_interrupted_in_a_step_ends_with_the_weights_of_one_that_was_
     assert steps_in(tmp_path) == [(12, 2), (8, 2), *saved]
     assert ENDED.findall(resumed) == ENDED.findall(whole)
     assert ENDED.findall(whole)[0][0] == "12"
+    assert ["published" in each for each in (whole, interrupted, resumed)] == [True, False, True]
+
+
+def test_the_best_checkpoint_of_an_earlier_machine_is_loaded_at_the_end(tmp_path: Path) -> None:
+    whole = train("transformers", tmp_path, BEST="1")
+    # The third step after the seventh.
+    for attempt, step in ((1, "7"), (2, "3")):
+        train("transformers", tmp_path, attempt=attempt, STOP_IN=step, BEST="1")
+        shutil.rmtree(tmp_path / str(attempt))  # its machine is gone
+    saved = steps_in(tmp_path)
+    resumed = train("transformers", tmp_path, attempt=3, BEST="1")
+
+    assert saved == [(10, 2), (8, 2), (7, 1), (4, 1)]
+    assert ENDED.findall(resumed) == ENDED.findall(whole)
+    assert ENDED.findall(train("transformers", tmp_path)) != ENDED.findall(whole)
+    best = tmp_path / "job-1" / "attempt-2" / "step-0000010" / "best" / "checkpoint"
+    assert (best / "model.safetensors").is_file()
+    assert not (best / "optimizer.pt").exists()
 
 
 def test_lightning_saves_what_sigterm_finds_between_two_steps(tmp_path: Path) -> None:
@@ -54,9 +73,10 @@ def test_lightning_saves_what_sigterm_finds_between_two_steps(tmp_path: Path) ->
 
 def test_processes_of_which_one_gets_sigterm_end_after_the_same_step(tmp_path: Path) -> None:
     whole = train("transformers", tmp_path, launcher=TORCHRUN)
-    train("transformers", tmp_path, attempt=1, launcher=TORCHRUN, STOP_IN="7")
+    interrupted = train("transformers", tmp_path, attempt=1, launcher=TORCHRUN, STOP_IN="7")
     saved = steps_in(tmp_path)
     resumed = train("transformers", tmp_path, attempt=2, launcher=TORCHRUN)
 
     assert saved == [(7, 1), (4, 1)]
     assert ENDED.findall(resumed) == ENDED.findall(whole)
+    assert [each.count("published") for each in (whole, interrupted, resumed)] == [2, 0, 2]

@@ -76,6 +76,9 @@ def main(output):
         callback = RelaunchCallback(checkpoints, every_steps=4)
         trainer = lightning.Trainer(max_steps=STEPS, accelerator="cpu", devices=1, callbacks=[callback], **quiet)
         trainer.fit(model, Batches(), ckpt_path=str(newest.folder / CHECKPOINT) if newest else None)
+    if callback.stopped:
+        sys.exit(0)
+    print("published", flush=True)
 
 
 main(sys.argv[1])

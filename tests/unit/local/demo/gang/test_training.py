@@ -32,7 +32,7 @@ def test_the_task_definition_is_that_of_the_example_but_for_what_the_demo_adds()
     assert all(Path(each).is_file() for each in programs)
     assert (steps_option, steps) == ("--steps", str(TRAINING.steps))
     assert {"name": "HOLD_AT_STEP", "value": str(TRAINING.hold_at_step)} in container["environment"]
-    assert container["linuxParameters"] == {"initProcessEnabled": True}
+    assert container["linuxParameters"] == {"initProcessEnabled": True, "sharedMemorySize": 4096}
 
 
 @pytest.mark.parametrize(
