@@ -74,7 +74,7 @@ audit: ## Look all packages up in the advisories of PyPI; says so where they can
 .PHONY: build dist validate checkov deploy
 build: environment-sam ## Build the application for the Runtime of the interpreter at hand
 	@PYTHONPATH=local $(PYTHON) -m relaunch_local.stack.build --sam $(SAM) \
-		--interpreter $(INTERPRETER) --runtime $(RUNTIME) --architecture $(ARCHITECTURE)
+		--interpreter "$(INTERPRETER)" --runtime $(RUNTIME) --architecture $(ARCHITECTURE)
 
 # The same content makes the same archive: no time, no owner, no order of the disk.
 dist: environment build ## What a release consists of: the command, the built application, the bill of its materials

@@ -30,6 +30,14 @@ _BAD_CREDENTIALS = frozenset(
         "AuthFailure",
     }
 )
+# What AWS answers to good credentials where the region is off in their account (aws/chalice#1445, fog/fog-aws#585).
+_MAYBE_OFF = frozenset({"InvalidClientTokenId", "UnrecognizedClientException", "AuthFailure"})
+# The regions that are on in every account ("Enable or disable AWS Regions in your account", Account Management guide).
+_ALWAYS_ON = re.compile(
+    "us-(east|west)-[12]|ca-central-1|sa-east-1|eu-(central-1|north-1|west-[123])|ap-(south-1|northeast-[123]|southeast-[12])"
+)
+# The key of an answer's metadata that the command adds: the region of the client.
+REGION_KEY = "RelaunchRegion"
 DENIED = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError"})
 
 
@@ -111,9 +119,8 @@ def _explain_client_error(error: "ClientError") -> CommandError:
     call = error.operation_name
     text = error.response.get("Error", {}).get("Message", "") or code
     if code in _BAD_CREDENTIALS:
-        return CommandError(
-            f"AWS does not accept the credentials ({code}): {text}", CREDENTIALS_HINT, exit_codes.REFUSED
-        )
+        hint = CREDENTIALS_HINT + _region_hint(error)
+        return CommandError(f"AWS does not accept the credentials ({code}): {text}", hint, exit_codes.REFUSED)
     if code in DENIED:
         hint = f"ask for permission to call {call}; docs/command.md lists what each command calls"
         return CommandError(f"AWS denies {call}: {text}", hint, exit_codes.REFUSED)
@@ -122,6 +129,18 @@ def _explain_client_error(error: "ClientError") -> CommandError:
     if code == "ResourceNotFoundException":
         return CommandError(f"{call}: {text}", "check the stack, the region and the account", exit_codes.NOT_FOUND)
     return CommandError(f"AWS refuses {call} ({code}): {text}", "", exit_codes.REFUSED)
+
+
+def _region_hint(error: "ClientError") -> str:
+    """Return how to switch the region on, if AWS may have refused the credentials because it is off."""
+    metadata: Mapping[str, Any] = error.response.get("ResponseMetadata", {})
+    region = metadata.get(REGION_KEY, "")
+    if error.response["Error"]["Code"] not in _MAYBE_OFF or region == "aws-global" or _ALWAYS_ON.fullmatch(region):
+        return ""
+    return (
+        f"; where they work in other regions, {region or 'this one'} is off in the account: "
+        f"aws account enable-region --region-name {region or 'REGION'}, which takes minutes"
+    )
 
 
 def _explain_port_error(error: BaseException) -> CommandError | None:

@@ -248,7 +248,7 @@ BROKEN: dict[str, Broken] = {
     ),
     "no quota on demand": Broken(_few_gpus, "quota L-DB2E81BA", "--quota-code L-DB2E81BA --desired-value"),
     "spot quota is requested": Broken(_no_spot, "quota L-3819A6DF", "wait for AWS"),
-    "ten functions at once": Broken(_new_account, "Lambda concurrency", "--quota-code L-B99A9384 --desired-value 1000"),
+    "ten functions at once": Broken(_new_account, "Lambda concurrency", "--quota-code L-B99A9384 --desired-value 1001"),
     "nothing reserved": Broken(_reserved_by_others, "Lambda concurrency", "relaunch deploy"),
     "no AMI parameter": Broken(_no_parameter, "launch template gpu", "relaunch amis"),
     "no AMI": Broken(_no_image, "launch template gpu", "GpuImageId="),

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from relaunch.core.checks import Check, is_ok, problem
-from relaunch_cli.deployment.concurrency import LEAST_UNRESERVED, QUOTA_CODE, RESERVATIONS, Account
+from relaunch_cli.deployment.concurrency import LEAST_UNRESERVED, RESERVATIONS, Account, request_of
 
 _NAME = "Lambda concurrency"
 
@@ -33,8 +33,4 @@ def check_concurrency(account: Account, reserved: Mapping[str, int], closed: Col
     if account.unreserved - missing >= LEAST_UNRESERVED:
         return problem(_NAME, text, "relaunch deploy")
     wanted = account.limit + missing + max(LEAST_UNRESERVED - account.unreserved, 0)
-    request = (
-        "aws service-quotas request-service-quota-increase --service-code lambda "
-        f"--quota-code {QUOTA_CODE} --desired-value {max(wanted, 1000)}"
-    )
-    return problem(_NAME, text, f"{request}; once it is granted: relaunch deploy")
+    return problem(_NAME, text, f"{request_of(wanted)}; once it is granted: relaunch deploy")

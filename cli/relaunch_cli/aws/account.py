@@ -8,7 +8,7 @@ import boto3
 from botocore.config import Config
 
 from relaunch_cli import exit_codes
-from relaunch_cli.aws.regions import check_partition
+from relaunch_cli.aws.regions import check_partition, tell_region
 from relaunch_cli.errors import REGION_HINT, CommandError
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ class AwsAccount:
         if not session.region_name:
             raise CommandError("no AWS region is set", REGION_HINT, exit_codes.REFUSED)
         check_partition(session.region_name, session)
+        tell_region(session)
         return session
 
     @property

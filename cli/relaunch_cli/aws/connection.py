@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from relaunch_cli import exit_codes
 from relaunch_cli.aws.configuration import configuration_files, configured_region
-from relaunch_cli.aws.regions import check_partition, check_region
+from relaunch_cli.aws.regions import check_partition, check_region, tell_region
 from relaunch_cli.errors import CREDENTIALS_HINT, REGION_HINT, CommandError, NotConnectedError
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class AwsConnection:
             check_region(self._region, session)
         elif session.region_name:
             check_partition(session.region_name, session)
+        tell_region(session)
         # Making clients is not thread-safe (boto3 guide, "Multithreading"), and the dashboard answers in threads.
         session.client = _one_at_a_time(session.client)  # type: ignore[method-assign]
         return session

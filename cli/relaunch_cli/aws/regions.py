@@ -1,11 +1,12 @@
 """Regions that Relaunch can be used in."""
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import UnknownRegionError
 
-from relaunch_cli.errors import CommandError, did_you_mean
+from relaunch_cli.errors import REGION_KEY, CommandError, did_you_mean
 
 if TYPE_CHECKING:
     import boto3
@@ -43,3 +44,12 @@ def check_partition(region: str, session: "boto3.Session") -> None:
     if partition != "aws":
         text = f"{region} is in the partition {partition}, without prices in USD: Relaunch is not supported there"
         raise CommandError(text, "use a region of the partition aws, for example us-east-1")
+
+
+def tell_region(session: "boto3.Session") -> None:
+    """Note the region of the client in the metadata of each answer, for errors that may come of the region."""
+    session.events.register("after-call", _note_region)
+
+
+def _note_region(parsed: dict[str, Any], context: Mapping[str, Any], **_event: object) -> None:
+    parsed.setdefault("ResponseMetadata", {})[REGION_KEY] = context.get("client_region", "")

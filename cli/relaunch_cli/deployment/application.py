@@ -2,7 +2,9 @@
 
 import json
 import os
+import shlex
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -32,10 +34,14 @@ class SamDeploy:
     def build(self) -> Mapping[str, str]:
         """Build if the sources have changed since the last time; return the parameters that the build was made for.
 
+        It is built with this command's own interpreter, which is of a version that Lambda has: `python3` may be newer.
+
         Raises:
             RefusedError: it failed; the message has the end of its output.
         """
-        command = ["make", "--no-print-directory", "--directory", str(self.source.folder), "build"]
+        # The Makefile has it in lines of the shell.
+        interpreter = f"PYTHON={shlex.quote(sys.executable)}"
+        command = ["make", "--no-print-directory", "--directory", str(self.source.folder), interpreter, "build"]
         try:
             done = subprocess.run(
                 command,

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 LEAST_UNRESERVED = 100
 # "Concurrent executions" of the service `lambda`.
 QUOTA_CODE = "L-B99A9384"
+# What Lambda gives to accounts that are not new ("Lambda quotas").
+DEFAULT_LIMIT = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +80,21 @@ def _notes(account: Account, planned: Mapping[str, int], wanted_limit: int) -> t
         notes.append(
             f"the account runs {account.limit} functions at once, {account.unreserved} of them unreserved, and Lambda "
             f"keeps {LEAST_UNRESERVED} unreserved: too little to reserve all that spot warnings and the webhook should "
-            f"have in a flood; ask for {wanted_limit} or more, then deploy again: aws service-quotas "
-            f"request-service-quota-increase --service-code lambda --quota-code {QUOTA_CODE} "
-            f"--desired-value {wanted_limit}"
+            f"have in a flood; ask for {wanted_limit} or more, then deploy again: {request_of(wanted_limit)}"
         )
     return tuple(notes)
+
+
+def request_of(limit: int) -> str:
+    """Return how to ask for a limit of at least so many concurrent executions.
+
+    Service Quotas refuses what is not above the default, also where the account has less ("You must provide a quota
+    value greater than the default quota value of 1000.0", users' reports); AWS Support takes a case for less.
+    """
+    command = (
+        f"aws service-quotas request-service-quota-increase --service-code lambda --quota-code {QUOTA_CODE} "
+        f"--desired-value {max(limit, DEFAULT_LIMIT + 1)}"
+    )
+    if limit > DEFAULT_LIMIT:
+        return command
+    return f"{command} (it takes no less), or a case at AWS Support for {limit}"

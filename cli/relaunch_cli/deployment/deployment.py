@@ -14,6 +14,7 @@ from relaunch_cli.deployment.change_set import NEVER_MADE, ChangeSets, check_sta
 from relaunch_cli.deployment.clusters import changed_clusters
 from relaunch_cli.deployment.concurrency import RESERVATIONS
 from relaunch_cli.deployment.findings import QuotaRequests, Stack, Survey, role_stack_name
+from relaunch_cli.deployment.function_urls import check_function_urls
 from relaunch_cli.deployment.github_repository import RepositoryIds
 from relaunch_cli.deployment.github_stacks import find_github_stacks
 from relaunch_cli.deployment.machine_parameters import SUBNETS, Way, check_most, read_parameters
@@ -72,9 +73,11 @@ def survey(
     `trainings` get a role of their own, as those have already that did before.
 
     Raises:
-        RefusedError: parameters contradict each other or name what is not there, or a stack cannot be updated now.
+        RefusedError: parameters contradict each other or name what is not there, a stack cannot be updated now, or the
+            application cannot be deployed in this region.
         ClientError, BotoCoreError: a call failed.
     """
+    check_function_urls(account.region)
     check_names(trainings)
     stacks = account.client("cloudformation")
     names = (stack, f"{stack}-training", f"{stack}-machines")
@@ -88,7 +91,7 @@ def survey(
         del before[stack]
     for each in before.values():
         check_status(each)
-    _check_switches(given)
+    _check_values(given)
     deployed = before[stack].parameters if stack in before else {}
     check_most(given, deployed)
     if stack not in before:
@@ -109,7 +112,6 @@ def survey(
     elif trainings:
         raise RefusedError("a role of a training is for the buckets of the stack of trainings: leave out Training=off")
     parameters = read_parameters([f"{name}={value}" for name, value in _of_stacks(given).items()])
-    check_providers(given)
     roles = read_account_roles(account.client("iam"), with_github=bool((wanted or {}).get(GITHUB_REPOSITORY)))
     return Survey(
         stack=stack,
@@ -128,7 +130,8 @@ def survey(
     )
 
 
-def _check_switches(given: Mapping[str, str]) -> None:
+def _check_values(given: Mapping[str, str]) -> None:
+    check_providers(given)
     for switch in _LEFT_OUT:
         if given.get(switch, "on") not in ("on", "off"):
             raise RefusedError(f"{switch}={given[switch]} is neither {switch}=on nor {switch}=off")

@@ -5,6 +5,7 @@ import fcntl
 import hashlib
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -118,7 +119,7 @@ def run_sam_build(request: BuildRequest) -> None:
     environment = {
         **os.environ,
         "SAM_CLI_TELEMETRY": "0",
-        "PYTHON": str(request.interpreter),
+        "PYTHON": shlex.quote(str(request.interpreter)),
         "RUNTIME": request.runtime,
         "ARCHITECTURE": request.architecture,
         # The given interpreter may have no pip; SAM CLI's environment has one.

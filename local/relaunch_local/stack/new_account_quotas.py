@@ -1,4 +1,4 @@
-"""Service Quotas as a new account has them: nothing of EC2's accelerators until AWS grants it."""
+"""Service Quotas of a new account: none of EC2's accelerators and few functions at once, until AWS grants them."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -8,6 +8,9 @@ from typing import Any
 TARGET_PREFIX = "ServiceQuotasV20190624."
 
 
+# By the code of the quota: Lambda's concurrent executions ("Lambda quotas"). Those of EC2's accelerators are 0.
+_DEFAULTS: Mapping[str, float] = {"L-B99A9384": 1000.0}
+_OF_NEW_ACCOUNTS: Mapping[str, float] = {"L-B99A9384": 10.0}
 # AWS takes from minutes to days.
 _GRANTED_AFTER_SECONDS = 20.0
 
@@ -21,19 +24,16 @@ class NewAccountQuotas:
 
     clock: Callable[[], float] = time.monotonic
     requested: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """The vCPUs that are requested, and when they are granted, by the code of the quota."""
+    """What is requested (of EC2 in vCPUs), and when it is granted, by the code of the quota."""
 
     def call(self, action: str, parameters: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]]:
         """Return the HTTP status and the answer to an action of Service Quotas."""
         code = parameters.get("QuotaCode", "")
+        service = parameters.get("ServiceCode", "ec2")
         if action == "GetServiceQuota":
-            value = self.requested[code][0] if code in self.requested and not self._is_pending(code) else 0.0
-            return 200, {"Quota": {"ServiceCode": "ec2", "QuotaCode": code, "Value": value}}
+            return 200, {"Quota": {"ServiceCode": service, "QuotaCode": code, "Value": self._value(code)}}
         if action == "RequestServiceQuotaIncrease":
-            if code in self.requested and self._is_pending(code):
-                return 400, {"__type": "ResourceAlreadyExistsException", "message": "There is an open request."}
-            self.requested[code] = parameters["DesiredValue"], self.clock() + _GRANTED_AFTER_SECONDS
-            return 200, {"RequestedQuota": {"Status": "PENDING", "QuotaCode": code}}
+            return self._request(code, parameters["DesiredValue"])
         if action == "ListRequestedServiceQuotaChangeHistory":
             pending = [
                 {"QuotaCode": each, "DesiredValue": row[0]}
@@ -42,6 +42,22 @@ class NewAccountQuotas:
             ]
             return 200, {"RequestedQuotas": pending if parameters["Status"] == "PENDING" else []}
         return 400, {"__type": "UnknownOperationException", "message": f"{action} is not served here."}
+
+    def _request(self, code: str, value: float) -> tuple[int, Mapping[str, Any]]:
+        """Take a request; the default counts also where the account has less (users' reports of both messages)."""
+        for name, least in (("default", _DEFAULTS.get(code, 0.0)), ("current", self._value(code))):
+            if value <= least:
+                message = f"You must provide a quota value greater than the {name} quota value of {least}"
+                return 400, {"__type": "IllegalArgumentException", "message": message}
+        if code in self.requested and self._is_pending(code):
+            return 400, {"__type": "ResourceAlreadyExistsException", "message": "There is an open request."}
+        self.requested[code] = value, self.clock() + _GRANTED_AFTER_SECONDS
+        return 200, {"RequestedQuota": {"Status": "PENDING", "QuotaCode": code}}
+
+    def _value(self, code: str) -> float:
+        if code in self.requested and not self._is_pending(code):
+            return self.requested[code][0]
+        return _OF_NEW_ACCOUNTS.get(code, 0.0)
 
     def _is_pending(self, code: str) -> bool:
         return self.clock() < self.requested[code][1]

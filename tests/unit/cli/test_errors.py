@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from relaunch.ports import NoActiveRevisionError, PermanentError, StaleWriteError, TransientError
 from relaunch_cli.app import app
-from relaunch_cli.errors import CommandError, explain_error, print_error, reports_errors
+from relaunch_cli.errors import REGION_KEY, CommandError, explain_error, print_error, reports_errors
 
 
 def client_error(code: str) -> boto.ClientError:
@@ -72,6 +72,31 @@ def test_a_local_world_that_has_ended_is_no_matter_of_the_network():
     assert failure is not None
     assert failure.message == "the local world at http://127.0.0.1:9/ has ended"
     assert "`make local` starts another" in failure.hint
+
+
+@pytest.mark.parametrize(
+    ("code", "region", "named"),
+    [
+        ("InvalidClientTokenId", "me-south-1", "where they work in other regions, me-south-1 is off in the account: "),
+        ("UnrecognizedClientException", "af-south-1", "enable-region --region-name af-south-1, which takes minutes"),
+        ("AuthFailure", "", "this one is off in the account: aws account enable-region --region-name REGION"),
+        # Regions that are on in every account, and IAM's, which is in none.
+        ("AuthFailure", "us-west-2", None),
+        ("InvalidClientTokenId", "ap-northeast-3", None),
+        ("InvalidClientTokenId", "aws-global", None),
+        ("ExpiredToken", "me-south-1", None),
+    ],
+)
+def test_credentials_may_be_refused_because_the_region_is_off(code, region, named):
+    error = client_error(code)
+    error.response["ResponseMetadata"] = {REGION_KEY: region}
+
+    failure = explain_error(error)
+
+    assert failure is not None
+    assert failure.hint.startswith("set AWS_PROFILE, or sign in")
+    assert ("enable-region" in failure.hint) is (named is not None)
+    assert named is None or named in failure.hint
 
 
 def test_a_bug_is_not_explained():

@@ -1,6 +1,8 @@
 """`make build` and `sam deploy` are run in the clone, with what they need and nothing of this command's own."""
 
 import json
+import os
+import shutil
 import stat
 import sys
 from pathlib import Path
@@ -8,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from fakes.repository import REPOSITORY
 from fakes.stacks import FakeStacks
 from relaunch_cli.deployment.application import SamDeploy
 from relaunch_cli.deployment.refusals import RefusedError
@@ -63,6 +66,35 @@ def test_a_build_that_fails_is_told_with_its_output(clone: Clone) -> None:
     clone.make("echo no wheel for this platform; false")
     with pytest.raises(RefusedError, match=r"could not be built:\n.*no wheel for this platform"):
         clone.deploying.build()
+
+
+def test_it_is_built_with_the_interpreter_of_the_command_where_python3_is_too_new(
+    clone: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the Makefile of this repository; what it runs notes its interpreter and arguments."""
+    shutil.copy(REPOSITORY / "Makefile", clone.folder)
+    ran = clone.folder / "ran"
+    for name in ("requirements/build_environment.py", "local/relaunch_local/stack/build.py"):
+        program = clone.folder / name
+        program.parent.mkdir(parents=True)
+        program.write_text(
+            f"import json, sys\nopen({str(ran)!r}, 'a').write(json.dumps([sys.executable, *sys.argv[1:]]) + '\\n')\n"
+        )
+    too_new = clone.folder / "bin" / "python3"
+    too_new.parent.mkdir()
+    too_new.write_text("#!/bin/sh\necho 3.14\n")
+    too_new.chmod(0o755)
+    own = clone.folder / "of this command" / "python"
+    own.parent.mkdir()
+    own.symlink_to(sys.executable)
+    monkeypatch.setenv("PATH", f"{too_new.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr(sys, "executable", str(own))
+
+    clone.deploying.build()
+
+    environment, application = map(json.loads, ran.read_text().splitlines())
+    assert environment == [str(own), ".venv-sam", "--requirement", "requirements/sam.txt"]
+    assert application[:5] == [str(own), "--sam", ".venv-sam/bin/sam", "--interpreter", str(own)]
 
 
 def test_without_make_it_is_named(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,10 +1,21 @@
 """How much of an account is reserved."""
 
+import re
+
 import pytest
 
-from relaunch_cli.deployment.concurrency import RESERVATIONS, Account, plan_reservations
+from relaunch_cli.deployment.concurrency import RESERVATIONS, Account, plan_reservations, request_of
+from relaunch_local.stack.new_account_quotas import NewAccountQuotas
 
 WARNINGS, WEBHOOK = (each.parameter for each in RESERVATIONS)
+
+
+def is_taken(text: str) -> bool:
+    """Whether Service Quotas takes the request that a text shows."""
+    (found,) = re.findall(r"--service-code (\w+) --quota-code (\S+) --desired-value (\d+)", text)
+    service, code, value = found
+    request = {"ServiceCode": service, "QuotaCode": code, "DesiredValue": float(value)}
+    return NewAccountQuotas().call("RequestServiceQuotaIncrease", request)[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -35,7 +46,8 @@ def test_an_account_gives_what_it_has(limit, unreserved, present, warnings, webh
     if asked is None:
         assert len(plan.notes) == 1
     else:
-        assert f"--quota-code L-B99A9384 --desired-value {asked}" in plan.notes[1]
+        assert f"ask for {asked} or more, then deploy again: aws service-quotas" in plan.notes[1]
+        assert is_taken(plan.notes[1])
         assert f"the account runs {limit} functions at once, {unreserved} of them unreserved" in plan.notes[1]
 
 
@@ -43,7 +55,7 @@ def test_what_the_user_names_is_left_alone_and_counts():
     plan = plan_reservations(Account(130, 130), {}, {WEBHOOK: 25})
 
     assert plan.parameters == {WARNINGS: 0}
-    assert "--desired-value 135" in plan.notes[1]
+    assert plan.notes[1].endswith("--desired-value 1001 (it takes no less), or a case at AWS Support for 135")
     assert plan_reservations(Account(130, 105), {WEBHOOK: 25}, {WEBHOOK: 5}).parameters == {WARNINGS: 10}
 
 
@@ -51,3 +63,11 @@ def test_the_reservations_that_are_planned_never_leave_less_than_lambda_insists_
     for limit in range(0, 1001, 7):
         planned = plan_reservations(Account(limit, limit), {}, {}).parameters
         assert sum(planned.values()) == 0 or limit - sum(planned.values()) >= 100
+
+
+@pytest.mark.parametrize("limit", [1, 999, 1000, 1001, 5000])
+def test_a_request_is_above_the_default_and_names_the_other_way_for_less(limit):
+    text = request_of(limit)
+
+    assert is_taken(text)
+    assert text.endswith(f"case at AWS Support for {limit}" if limit <= 1000 else f"--desired-value {limit}")

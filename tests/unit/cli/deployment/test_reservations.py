@@ -84,7 +84,7 @@ def test_a_new_account_is_told_what_to_ask_for(aws: StubbedAws) -> None:
     extra, notes = aws.reservations()
 
     assert extra == {"WarningsReservedConcurrency": "0", "WebhookReservedConcurrency": "0"}
-    assert "--quota-code L-B99A9384 --desired-value 130" in notes[1]
+    assert "--quota-code L-B99A9384 --desired-value 1001 (it takes no less)" in notes[1]
 
 
 def test_what_the_user_names_is_neither_repeated_nor_read_for(aws: StubbedAws) -> None:
