@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from botocore.exceptions import ClientError
 
 CREDENTIALS_HINT = "set AWS_PROFILE, or sign in with `aws sso login` or `aws configure`"
+# botocore reads what `aws login` signed in with awscrt only, which would make each command a third slower to start.
+LOGIN_HINT = (
+    'who signed in with `aws login` gives this shell its credentials first: eval "$(aws configure export-credentials '
+    '--format env)"'
+)
 REGION_HINT = "set AWS_REGION, or a region in the profile"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BAD_CREDENTIALS = frozenset(
@@ -99,6 +104,8 @@ def _explain_botocore_error(error: BaseException) -> CommandError:
     )
     if isinstance(error, no_credentials):
         return CommandError(f"no AWS credentials: {text}", CREDENTIALS_HINT, exit_codes.REFUSED)
+    if isinstance(error, exceptions.MissingDependencyException):
+        return CommandError(f"no AWS credentials: {text}", LOGIN_HINT, exit_codes.REFUSED)
     if isinstance(error, exceptions.NoRegionError | exceptions.InvalidRegionError):
         return CommandError(f"no AWS region: {text}", REGION_HINT, exit_codes.REFUSED)
     if isinstance(error, exceptions.EndpointConnectionError) and is_loopback(url := str(error.kwargs["endpoint_url"])):

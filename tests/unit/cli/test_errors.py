@@ -99,6 +99,14 @@ def test_credentials_may_be_refused_because_the_region_is_off(code, region, name
     assert named is None or named in failure.hint
 
 
+def test_who_signed_in_with_aws_login_hears_what_to_type():
+    failure = explain_error(boto.MissingDependencyException(msg="login needs botocore[crt]"))
+
+    assert failure is not None
+    assert failure.message.startswith("no AWS credentials: Missing Dependency")
+    assert "aws configure export-credentials --format env" in failure.hint
+
+
 def test_a_bug_is_not_explained():
     assert explain_error(KeyError("x")) is None
 
