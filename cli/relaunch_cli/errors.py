@@ -100,12 +100,12 @@ def _explain_botocore_error(error: BaseException) -> CommandError:
         exceptions.TokenRetrievalError,
         exceptions.SSOError,
         exceptions.LoginError,
+        exceptions.MissingDependencyException,
         exceptions.ProfileNotFound,
     )
     if isinstance(error, no_credentials):
-        return CommandError(f"no AWS credentials: {text}", CREDENTIALS_HINT, exit_codes.REFUSED)
-    if isinstance(error, exceptions.MissingDependencyException):
-        return CommandError(f"no AWS credentials: {text}", LOGIN_HINT, exit_codes.REFUSED)
+        hint = LOGIN_HINT if isinstance(error, exceptions.MissingDependencyException) else CREDENTIALS_HINT
+        return CommandError(f"no AWS credentials: {text}", hint, exit_codes.REFUSED)
     if isinstance(error, exceptions.NoRegionError | exceptions.InvalidRegionError):
         return CommandError(f"no AWS region: {text}", REGION_HINT, exit_codes.REFUSED)
     if isinstance(error, exceptions.EndpointConnectionError) and is_loopback(url := str(error.kwargs["endpoint_url"])):
