@@ -155,6 +155,25 @@ class UselessMachines:
         )
         return sum(job_id not in self._ran_task[each.arn or ""] for each in of_job) >= MOST_PER_JOB
 
+    def had_none_of_use(self, job_id: str, since: datetime) -> bool:
+        """Return whether several in a row that were launched for a job took none of its tasks, the first before a time.
+
+        One in some does not come up, and of a group that is enough for all, which others may use. What EC2 took back
+        does not count.
+        """
+        groups: dict[str, list[Instance]] = defaultdict(list)
+        for host in self._in_order():
+            if host.tags[JOB_TAG] == job_id:
+                groups[_group_of(host)].append(host)
+        in_a_row: list[datetime] = []
+        for group in groups.values():
+            given_up_at = min(each.ended_at or self._clock.now() for each in group)
+            if any(job_id in self.tasks_on(each) for each in group):
+                in_a_row = []
+            elif all(self._taken_at(each) > given_up_at for each in group):
+                in_a_row.append(group[0].launched_at)
+        return len(in_a_row) >= _IN_A_ROW and in_a_row[0] <= since
+
     def first_at(self) -> datetime | None:
         """Return when the first machine was launched that was of no use, None without one: a wait may begin with it.
 
