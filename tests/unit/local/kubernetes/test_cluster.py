@@ -352,7 +352,9 @@ def test_the_pods_of_a_lost_node_stay_as_they_were_and_are_deleted_after_five_mi
     assert world.conditions() == []
 
 
-def test_the_pods_of_a_removed_node_are_collected(world) -> None:
+@pytest.mark.parametrize("minor", [25, 36])
+def test_the_pods_of_a_removed_node_are_collected(make_world, minor: int) -> None:
+    world = make_world(minor=minor)
     world.script = FOREVER
     world.create()
     world.clock.advance(1)

@@ -59,16 +59,3 @@ def test_a_pod_that_was_deleted_and_counted_is_replaced_and_not_counted_again(ma
     assert (beside, len(world.pods())) == (2, 1)
     assert world.conditions() == []
     assert world.job()["status"]["failed"] == 1
-
-
-def test_a_pod_of_a_removed_node_has_no_condition_before_servers_give_one(make_world) -> None:
-    world = make_world(minor=25)
-    world.script = FOREVER
-    world.create()
-    world.clock.advance(1)
-
-    world.cluster.remove_node("gpu-1")
-    world.clock.advance(40)
-
-    assert world.pods() == []
-    assert world.conditions()[-1] == ("Failed", "BackoffLimitExceeded")
