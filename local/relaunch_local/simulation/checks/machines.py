@@ -203,19 +203,21 @@ class MachineInvariants:
     def _check_ended(self, before: Machine, machine: Machine) -> None:
         """Check that a sound machine is not ended while jobs need it."""
         host = self.hosts.get(machine.instance_id or "")
-        is_sound = host is not None and host.is_alive and not self._is_doubtful(host)
+        is_sound = host is not None and host.is_alive and not self._is_doubtful(host, before.state)
         jobs = self._claimants(before) if is_sound and not is_of_a_part(machine, self.hosts.values()) else ()
         self._check("no sound machine ends that a job needs", not jobs, f"{machine.machine_id}: {', '.join(jobs)}")
 
-    def _is_doubtful(self, host: Instance) -> bool:
+    def _is_doubtful(self, host: Instance, state: MachineState) -> bool:
         """Return whether EC2 takes an instance away, a task on it did not start, or it was not ready in time."""
-        # One that becomes ready after its deadline may be ended by whoever saw shortly before that it was not.
-        deadline = self.bills[host.instance_id].launched_at
-        deadline += self._limits.registration_deadline_of(host.instance_type)
-        is_late = self._readiness.ready_at(host) >= deadline - CLOCK_SKEW
-        is_threatened = self._facts.was_threatened(host.instance_id)
-        is_late = is_late or self._readiness.is_long_away(host)
-        return is_late or is_threatened or self._facts.failed_to_start_on(host.instance_id)
+        # Whoever ends it may have looked before its deadline, or not while it was ready, and its agent is away again.
+        facts = self._facts
+        allowed = self._limits.registration_deadline_of(host.instance_type) - CLOCK_SKEW
+        deadline = self.bills[host.instance_id].launched_at + allowed
+        ready_at = self._readiness.ready_at(host)
+        is_late = ready_at >= deadline or self._readiness.is_long_away(host)
+        if state is MachineState.STARTING and not host.agent_connected and self._clock.now() >= deadline:
+            is_late |= all(at < ready_at - CLOCK_SKEW for at in facts.shown_nodes[host.instance_id])
+        return is_late or facts.was_threatened(host.instance_id) or facts.failed_to_start_on(host.instance_id)
 
     def _instances_of(self, machine_id: str) -> list[Instance]:
         return instances_of(self.machines[machine_id], self.hosts.values(), self.machines)

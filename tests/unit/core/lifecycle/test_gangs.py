@@ -258,6 +258,20 @@ def test_the_machines_of_the_ranks_that_do_not_stop_are_given_up():
     assert [each.machine_id for each in late.pending if isinstance(each, AbandonMachine)] == ["m-0-n1"]
 
 
+def test_only_machines_are_given_up_whose_ranks_nobody_saw_stop_whatever_the_target_has_forgotten_meanwhile():
+    """Versions of tasks that ECS does not describe any more are missing from the sum."""
+    job = replace(gang("so", live_ranks=(0, 1, 2)), state_since=NOW)
+    first = tell(job, ended(0, 143, **BY_RELAUNCH), rank(1), rank(2))
+    second = tell(first, None, rank(1), ended(2, 143, **BY_RELAUNCH))
+    assert second.current_attempt.task_version == first.current_attempt.task_version
+    # One that is not described though it lived is not taken for stopped.
+    hidden = tell(first, ended(0, 143, **BY_RELAUNCH), None, rank(2, version=20))
+    assert (second.current_attempt.live_ranks, hidden.current_attempt.live_ranks) == ((1,), (1, 2))
+
+    late = decided(second, TimePassed(is_described=True), NOW + timedelta(minutes=20)).job
+    assert [each.machine_id for each in late.pending if isinstance(each, AbandonMachine)] == ["m-0-n1"]
+
+
 def test_a_rank_that_stays_unknown_stops_the_others():
     job = after(gang(), TaskMissing(task_id(1)))
     for minute in range(1, 6):

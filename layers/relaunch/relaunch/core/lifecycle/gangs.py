@@ -52,7 +52,8 @@ def has_gang(attempt: Attempt) -> bool:
 def observe_gang(job: Job, seen: Mapping[str, TaskObservation | None], now: datetime) -> TaskObservation | None:
     """Return the tasks of the current attempt as one, by an observation of each; None if the target does not know all.
 
-    While some are known to live, what others do that the target does not know is not waited for.
+    While some are known to live, what others do that the target does not know is not waited for; of those the ones that
+    lived when they were last seen count as live.
     """
     attempt = job.current_attempt
     task_ids = attempt.placement.task_ids
@@ -61,8 +62,9 @@ def observe_gang(job: Job, seen: Mapping[str, TaskObservation | None], now: date
     ending = {rank: each for rank, each in known.items() if each.phase.is_ending}
     if not known or (len(known) < len(task_ids) and not (live and ending)):
         return None
-    known = _as_they_ended(job, known)
-    return replace(see_as_one(known, len(task_ids), job.definition.container, now), task_id=task_ids[0])
+    as_one = see_as_one(_as_they_ended(job, known), len(task_ids), job.definition.container, now)
+    may_live = set(live) | (set(_find_unseen(job, seen)) & set(attempt.live_ranks))
+    return replace(as_one, task_id=task_ids[0], live_ranks=tuple(sorted(may_live)))
 
 
 def decided_by_part(job: Job, seen: Mapping[str, TaskObservation | None], now: datetime) -> TaskObservation | None:

@@ -173,8 +173,8 @@ def observed(job: Job, event: TaskSeen, now: datetime) -> Job:
     attempt = replace(
         job.current_attempt,
         task_status=seen.status,
-        # Whoever loses its place begins its phases again.
-        task_version=max(job.current_attempt.task_version, seen.version) if _begins_again(job, seen) else seen.version,
+        # It falls where phases begin again, and where ranks are not described any more.
+        task_version=max(job.current_attempt.task_version, seen.version),
         started_at=job.current_attempt.started_at or seen.started_at,
         pulled=job.current_attempt.pulled or seen.pulled,
         program_ended_at=job.current_attempt.program_ended_at or seen.containers_ended_at,

@@ -121,8 +121,10 @@ def is_new_observation(job: Job, event: TaskSeen) -> bool:
         return not is_older and seen.task_id not in {each.task_id for each in attempt.closed_placements}
     if seen.task_id != attempt.task_id:
         return False
-    if running.has_lost_place(job, seen):
-        # Its phases begin again.
+    # Without the ranks that the target has forgotten meanwhile the versions add up to less.
+    has_rank_stopped = 0 < len(seen.live_ranks) < len(attempt.live_ranks)
+    if has_rank_stopped or running.has_lost_place(job, seen):
+        # What has lost its place begins its phases again.
         return True
     if seen.version != attempt.task_version:
         return seen.version > attempt.task_version
