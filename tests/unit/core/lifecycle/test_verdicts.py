@@ -337,6 +337,24 @@ def test_a_held_verdict_is_made_by_what_is_known_of_the_instance_then(host, end)
 
 
 @pytest.mark.parametrize(
+    ("host", "end"),
+    [
+        (HostObservation(warnings=frozenset({EXITED_AT + 4 * SECOND})), StopKind.INTERRUPTION),
+        (HostObservation(has_ended=True, ended_at=EXITED_AT), StopKind.HOST_LOST),
+        (HostObservation(has_ended=True), StopKind.SUCCESS),
+    ],
+)
+def test_what_ec2_told_before_a_held_verdict_was_due_counts_though_it_does_not_answer_then(host, end):
+    held = replace(stopped_at(EXITED_AT + SECOND), pending=())
+    early = decide(held, TimePassed(host=host), EXITED_AT + 30 * SECOND, StackLimits()).job
+
+    over = decide(early, TimePassed(host=HostObservation(is_answered=False)), EXITED_AT + 61 * SECOND, StackLimits())
+
+    assert early.wake_at == EXITED_AT + SECOND + VERDICT_WAIT
+    assert over.job.current_attempt.stop.kind is end
+
+
+@pytest.mark.parametrize(
     ("task_stop", "end"),
     [(TaskStop.WHEN_NEXT_READY, JobState.SUCCEEDED), (TaskStop.AT_WARNING, JobState.WAITING)],
 )
