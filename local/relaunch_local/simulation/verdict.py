@@ -16,7 +16,7 @@ from relaunch.core.lifecycle.restart_policy import is_failure
 from relaunch.core.lifecycle.running import UNKNOWN_TASK
 from relaunch.core.machines.machine import MachineState
 from relaunch_local.simulation.account import SimulatedAccount
-from relaunch_local.simulation.checks.facts import GIVEN_UP_AFTER
+from relaunch_local.simulation.checks.facts import GIVEN_UP_AFTER, STOPPED_KEPT
 from relaunch_local.simulation.checks.learned_speeds import check_learned_speeds
 from relaunch_local.simulation.checks.members import peers_of
 from relaunch_local.simulation.checks.progress import check_progress
@@ -38,6 +38,8 @@ _STOP_BOUND = timedelta(minutes=60 + 2 + 30)
 _UNWANTED_BOUND = timedelta(minutes=10 + 10 + 2 + 30)
 # MaxReceiveCount of the template.
 _TRIES = 7
+# A launch that got no answer is repeated within minutes.
+_LAUNCH_REPEATED = timedelta(minutes=5)
 # A function keeps spot prices for ten minutes, and may run for two after it has read them.
 PRICES_KEPT = timedelta(minutes=12) + 2 * CLOCK_SKEW
 
@@ -230,6 +232,12 @@ class Verdict:
         is_named = not self._facts.is_unknown(arn, timestamp(task, "stoppedAt"))
         return is_named and not self._times.is_end_unknown(arn, task)
 
+    def _was_unlisted(self, arn: str, stopped_at: datetime | None) -> bool:
+        """Return whether services were away nearly as long as ECS lists a stopped task, and RunTask never named it."""
+        if stopped_at is None or arn in self._facts.named:
+            return False
+        return self._facts.outage_time(stopped_at, stopped_at + STOPPED_KEPT) >= STOPPED_KEPT - _LAUNCH_REPEATED
+
     def _check_stops(self, job: Job) -> None:
         stops = self._invariants.stops[job.job_id]
         tasks = self._invariants.tasks[job.job_id]
@@ -242,7 +250,8 @@ class Verdict:
             # Nor did the job hear of one that ECS hid for longer than it documents, and that outlived it.
             is_later = stopped_at is not None and job.ended_at is not None and job.ended_at <= stopped_at
             is_unknown = is_unknown or (arn in self._invariants.hidden and is_later)
-            is_unknown = is_unknown or (job.definition.nodes > 1 and self._facts.is_unplaced(arn))
+            is_unplaced = self._facts.is_unplaced(arn) or self._was_unlisted(arn, stopped_at)
+            is_unknown = is_unknown or (job.definition.nodes > 1 and is_unplaced)
             known = stops.keys() | self._invariants.orphans.keys()
             is_recorded = not known.isdisjoint(peers_of(self._invariants.tasks[job.job_id], arn)) or is_unknown
             self._check("every stop is accounted for", is_recorded, f"{job.job_id}: {arn[-6:]} has no reason")
