@@ -47,7 +47,7 @@ class PriceList:
     """Implements PriceListSource for one region; the clients are for `price_list_regions(region)`.
 
     Where the first endpoint refuses access the others are asked: a policy of an organization that leaves its accounts a
-    few regions denies calls to the others, as is known of Karpenter (aws/karpenter-provider-aws#3522, #8166).
+    few regions denies calls to the others, which Karpenter's users have met (aws/karpenter-provider-aws#3522, #8166).
     """
 
     def __init__(self, client: "PricingClient", region: str, *others: "PricingClient") -> None:
