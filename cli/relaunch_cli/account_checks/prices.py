@@ -7,7 +7,7 @@ from relaunch.core.checks import Check, is_ok, problem, unknown
 from relaunch.core.offerings.snapshot import Origin, PriceOrigin, SnapshotPart
 
 NAME = "on-demand prices"
-_RESTS = "costs, budgets and MaxSpotRatio rest on them"
+_RESTS = "costs and budgets rest on them"
 
 
 def check_prices(

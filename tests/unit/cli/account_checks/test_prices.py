@@ -26,8 +26,8 @@ def test_prices_of_another_region_in_the_place_of_ones_own_are_told_with_what_re
 
     assert (found.verdict, found.to_do) == (Verdict.UNKNOWN, TO_DO)
     assert found.text == (
-        "the stack has read none of eu-west-1 yet, and those of us-east-1 stand in for them: costs, budgets and "
-        "MaxSpotRatio rest on them"
+        "the stack has read none of eu-west-1 yet, and those of us-east-1 stand in for them: costs and budgets rest "
+        "on them"
     )
 
 
