@@ -14,7 +14,7 @@ from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 
 from fakes.fleet import STACK, make_fleet_request
 from relaunch.adapters.kubernetes.api.kubeconfig import KubeconfigError
-from relaunch.bootstrap import make_dependencies, open_own_cluster
+from relaunch.bootstrap import Clients, make_dependencies, open_own_cluster
 from relaunch.core.definitions.targets import Target
 from relaunch.ports import MachineSource, TransientError
 from relaunch.settings import Settings
@@ -172,3 +172,17 @@ def test_of_two_clusters_the_kubeconfig_says_which_one_is_meant(
     with closing(open_own_cluster(both, session)) as client, pytest.raises(KubeconfigError, match="cannot be read"):
         client.get_job("resnet-1f2e3d4c-1-1")
     assert sent == []
+
+
+def test_each_region_of_the_price_list_has_a_client_of_its_own() -> None:
+    made: list[str] = []
+
+    def create(service: str, *, region_name: str, config: object) -> object:
+        made.append(f"{service} {region_name}")
+        return boto3.client(service, region_name, config=config)  # type: ignore[call-overload]  # by any name
+
+    clients = Clients(create, "eu-west-1")
+    regions = [clients.lazy("pricing", each).meta.region_name for each in ("eu-central-1", "us-east-1", "us-east-1")]
+
+    assert regions == ["eu-central-1", "us-east-1", "us-east-1"]
+    assert made == ["pricing eu-central-1", "pricing us-east-1"]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from relaunch.adapters.offerings.bundled import load_on_demand_prices
 from relaunch.core.checks import Check, is_ok
 from relaunch.core.definitions.checkpoint_bucket import CheckpointGrants
 from relaunch.core.definitions.definition import JobDefinition
@@ -15,6 +16,8 @@ from relaunch.usecases.plan_jobs import Plan, plan_jobs
 from relaunch_cli.account_checks.buckets import check_schedules, check_upload_rules
 from relaunch_cli.account_checks.commit_statuses import NAME as COMMIT_STATUSES
 from relaunch_cli.account_checks.deliveries import NAME as FAILED_DELIVERIES
+from relaunch_cli.account_checks.prices import NAME as PRICES
+from relaunch_cli.account_checks.prices import check_prices
 from relaunch_cli.account_checks.quotas import Need, find_needs
 from relaunch_cli.account_checks.ram_trust import NAME as RAM_TRUST
 from relaunch_cli.account_checks.sources import check_sources
@@ -29,6 +32,8 @@ from relaunch_cli.account_readers.ram_trust import check_ram_trust
 from relaunch_cli.account_readers.stack_roles import check_stack_roles
 
 _AT_ONCE = 6
+# The output of the stack with the name of that function.
+_READS_PRICES = "RefreshOfferingsFunctionName"
 _NONE_REGISTERED = "none is registered: `relaunch init` writes one in a repository, `relaunch apply` registers it"
 
 
@@ -97,6 +102,15 @@ def parts_of_stack(stack: str, access: StackAccess, calls: AccountCalls) -> list
         groups = capacity_providers.groups_of(access.providers, access.cluster, calls)
         return machines.check_joined(settings, access.cluster, groups, access.deps.clock.now(), calls)
 
+    def priced() -> Iterator[Check]:
+        if not settings.is_on and not access.providers:
+            return  # jobs on clusters have no prices
+        deps = access.deps
+        now = deps.clock.now()
+        region = deps.offerings.snapshot(now).region
+        function = access.outputs.get(_READS_PRICES, "NAME")
+        yield check_prices(deps.offerings.price_origins(now), region, load_on_demand_prices().region, function, now)
+
     return [
         Part(f"cluster {access.cluster}", lambda: ecs.check_ecs_cluster(access.cluster, calls)),
         Part("capacity providers", provided),
@@ -105,6 +119,7 @@ def parts_of_stack(stack: str, access: StackAccess, calls: AccountCalls) -> list
         Part("instances", joined),
         Part("dead-letter queues", lambda: failures.check_queues(access.outputs, calls)),
         Part("alarms", lambda: failures.check_stack_alarms(stack, calls)),
+        Part(PRICES, priced),
         Part(RAM_TRUST, lambda: check_ram_trust(access.outputs, calls)),
     ]
 

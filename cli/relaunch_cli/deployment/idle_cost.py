@@ -8,9 +8,9 @@ _MINUTES_OF_MONTH = 43_830
 # Lambda polls a queue by five connections of 20 seconds (Lambda Developer Guide, "Using Lambda with Amazon SQS").
 _POLLS_A_MINUTE = 15
 _QUEUES = 5  # without those of uploads, of notices and of topics
-# Reconcile counts the messages of seven queues every ten minutes, and of those of notices and of topics.
+# Reconcile counts the messages of six dead-letter queues every ten minutes, and of those of notices and of topics.
 _COUNTS_A_MONTH = _MINUTES_OF_MONTH // 10
-_COUNTED = 7
+_COUNTED = 6
 _FREE_REQUESTS = 1_000_000
 _USD_PER_REQUEST = 0.40e-6
 _USD_PER_SECRET = 0.40

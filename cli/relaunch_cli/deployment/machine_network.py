@@ -1,7 +1,7 @@
 """Where machines of our own are launched: the cluster, the VPC and its subnets."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -73,7 +73,26 @@ def _of_vpc(vpc_id: str, ec2: Any) -> Network:
     best: dict[str, Any] = {}
     for each in sorted(found, key=_preference):
         best.setdefault(each["AvailabilityZone"], each)
-    return _network(vpc_id, dict(sorted(best.items())))
+    edge = [zone for zone in sorted(best) if not _is_availability_zone(zone, ec2.meta.region_name)]
+    usual = {zone: best[zone] for zone in sorted(best) if zone not in edge}
+    if not usual:
+        raise RefusedError(f"the VPC {vpc_id} has subnets in {', '.join(edge)} alone: {_EDGE}")
+    network = _network(vpc_id, usual)
+    return replace(network, notes=(f"{', '.join(edge)} are left out: {_EDGE}", *network.notes)) if edge else network
+
+
+_EDGE = (
+    "Local Zones have other on-demand prices than their region, which are not known, and machines in Wavelength Zones "
+    f"no address but their carrier's; to launch machines there all the same name a subnet for each zone: {SUBNETS}=..."
+)
+
+
+def _is_availability_zone(zone: str, region: str) -> bool:
+    """Return whether a zone is none of the Local and Wavelength Zones that somebody has switched on.
+
+    An Availability Zone is called after its region, with a letter ("Regions and Zones", EC2 User Guide).
+    """
+    return zone[:-1] == region
 
 
 def _preference(subnet: Mapping[str, Any]) -> tuple[bool, bool, int, str]:

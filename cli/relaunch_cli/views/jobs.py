@@ -111,7 +111,7 @@ def describe_machine_cost(cost: MachineCost) -> str:
     text = f"{format_cost(cost.usd)}, of which {format_cost(cost.idle_usd)} without training (boot, pull, save, idle)"
     if saving is None or saving <= 0:
         return text
-    return f"{text}; {saving:.0%} less than {format_cost(cost.on_demand_usd)} on demand"
+    return f"{text}; {saving:.0%} less than {format_cost(cost.on_demand_usd)} on demand for the same time"
 
 
 def _spent(job: Job, now: datetime) -> str:

@@ -104,6 +104,7 @@ def refresh_dependencies() -> RefreshDependencies:
     clock = SystemClock()
     log = parts.PowertoolsLog()
     region = clients.region
+    nearest, *others = (clients.lazy("pricing", each) for each in parts.price_list_regions(region))
     return RefreshDependencies(
         region=region,
         catalogue=parts.load_catalogue(),
@@ -111,7 +112,7 @@ def refresh_dependencies() -> RefreshDependencies:
         machine_settings=settings.machines,
         instance_types=parts.Ec2InstanceTypes(clients.lazy("ec2"), log),
         zones=parts.Ec2InstanceTypeOfferings(clients.lazy("ec2")),
-        price_list=parts.PriceList(clients.lazy("pricing", parts.price_list_region(region)), region),
+        price_list=parts.PriceList(nearest, region, *others),
         spot_prices=parts.Ec2SpotPrices(clients.lazy("ec2"), clock),
         region_scores=parts.Ec2RegionScores(clients.lazy("ec2"), region),
         quotas=parts.Ec2Quotas(clients.lazy("service-quotas")),
@@ -171,14 +172,15 @@ class Clients:
     def __init__(self, create: Callable[..., Any], region: str | None) -> None:
         self.region = region or ""
         self._create = create
-        self._clients: dict[tuple[str, Config], Any] = {}
+        self._clients: dict[tuple[str, str | None, Config], Any] = {}
 
     def lazy(self, service: str, region: str | None = None, config: "Config" = CLIENT_CONFIG) -> Any:
         """Return the client of a service."""
-        if (service, config) not in self._clients:
+        key = (service, region, config)
+        if key not in self._clients:
             create = self._create
-            self._clients[service, config] = made_late(lambda: create(service, region_name=region, config=config))
-        return self._clients[service, config]
+            self._clients[key] = made_late(lambda: create(service, region_name=region, config=config))
+        return self._clients[key]
 
 
 def environment_clients() -> Clients:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from relaunch.adapters.aws.eks_access import EksAccess as EksAccess
     from relaunch.adapters.aws.job_events import EventBridgeJobEvents as EventBridgeJobEvents
     from relaunch.adapters.aws.price_list import PriceList as PriceList
-    from relaunch.adapters.aws.price_list import price_list_region as price_list_region
+    from relaunch.adapters.aws.price_list import price_list_regions as price_list_regions
     from relaunch.adapters.aws.receiver_parameters import SsmReceivers as SsmReceivers
     from relaunch.adapters.aws.s3_compatible import StoreKeys as StoreKeys
     from relaunch.adapters.aws.s3_compatible import open_s3_compatible as open_s3_compatible
@@ -123,7 +123,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "relaunch.adapters.aws.job_events": ("EventBridgeJobEvents",),
     "relaunch.adapters.aws.price_list": (
         "PriceList",
-        "price_list_region",
+        "price_list_regions",
     ),
     "relaunch.adapters.aws.receiver_parameters": ("SsmReceivers",),
     "relaunch.adapters.aws.s3_compatible": (

@@ -6,9 +6,10 @@ import pytest
 from botocore.stub import Stubber
 from hypothesis import given
 
+from fakes.aws import make_client
 from fakes.json_values import mutated, write
-from relaunch.adapters.aws.price_list import PriceList, price_list_region
-from relaunch.ports import PermanentError, TransientError
+from relaunch.adapters.aws.price_list import PriceList, price_list_regions
+from relaunch.ports import NotGrantedError, PermanentError, TransientError
 
 SERVICE = "pricing"
 
@@ -122,11 +123,43 @@ def test_a_refusal_says_whether_to_try_again(stubber: Stubber, code: str, error:
         ("af-south-1", "eu-central-1"),
         ("ap-northeast-1", "ap-south-1"),
         ("me-central-1", "ap-south-1"),
-        ("cn-north-1", "cn-northwest-1"),
     ],
 )
-def test_prices_are_asked_for_at_the_nearest_of_the_few_endpoints(region: str, endpoint: str) -> None:
-    assert price_list_region(region) == endpoint
+def test_prices_are_asked_for_at_the_nearest_of_the_few_endpoints_first(region: str, endpoint: str) -> None:
+    first, *others = price_list_regions(region)
+
+    assert first == endpoint
+    assert sorted((first, *others)) == ["ap-south-1", "eu-central-1", "us-east-1"]
+
+
+def test_where_an_organization_denies_a_region_another_endpoint_is_asked(stubber: Stubber) -> None:
+    with Stubber(make_client("pricing")) as other:
+        for _ in ("shared", "bare metal"):
+            stubber.add_client_error("get_products", "AccessDeniedException", "explicit deny")
+        answer(other, machine("g5.xlarge", "1.123"), expected=asked("Shared", "Compute Instance"))
+        answer(other)
+        prices = PriceList(stubber.client, "eu-west-1", other.client)
+
+        assert prices.on_demand_prices(["g5.xlarge"]) == {"g5.xlarge": 1.123}
+        other.assert_no_pending_responses()
+
+
+@pytest.mark.parametrize(
+    ("codes", "error"),
+    [
+        (["ThrottlingException"], TransientError),
+        (["AccessDeniedException", "AccessDeniedException"], NotGrantedError),
+    ],
+)
+def test_others_are_asked_for_a_denial_alone_and_may_deny_too(
+    stubber: Stubber, codes: list[str], error: type[Exception]
+) -> None:
+    with Stubber(make_client("pricing")) as other:
+        for each, code in zip((stubber, other), codes, strict=False):
+            each.add_client_error("get_products", code)
+
+        with pytest.raises(error, match="asking the Price List for eu-west-1"):
+            PriceList(stubber.client, "eu-west-1", other.client).gp3_price()
 
 
 @given(document=mutated([json.loads(machine("g5.xlarge", "1.1230000000"))]).map(write))

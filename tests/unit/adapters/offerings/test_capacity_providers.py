@@ -254,3 +254,17 @@ def test_the_usual_interruption_rate_is_that_of_the_region() -> None:
 
     assert (spot.interruption_band, on_demand.interruption_band) == (0, None)
     assert spot.interruption_rate == pytest.approx(0.1 / 12)
+
+
+@pytest.mark.parametrize(("region", "ratio"), [("us-east-1", 1.1 / 1.006), ("sa-east-1", None)])
+def test_spot_of_a_group_is_held_against_no_on_demand_price_of_another_region(region: str, ratio: float | None) -> None:
+    log = ListLog()
+    prices = FakeSpotPrices({("g5.xlarge", f"{region}a"): 1.1})
+    source = CapacityProviderOfferings(
+        (SPOT, ON_DEMAND), prices, CurrentSnapshot(FakeSnapshots(None), region, log), log
+    )
+
+    spot, on_demand = source.offerings(NOW)
+
+    assert spot.spot_ratio == (None if ratio is None else pytest.approx(ratio))
+    assert (spot.expected_usd_per_hour, on_demand.expected_usd_per_hour) == (1.1, 1.006)

@@ -76,6 +76,20 @@ def test_a_region_can_be_planned_for_with_nothing_but_what_is_bundled() -> None:
     assert {each.instance_type.name for each in offerings} <= load_catalogue().keys()
 
 
+@pytest.mark.parametrize(("region", "ratio"), [("us-east-1", 0.6 / 0.526), ("sa-east-1", None)])
+def test_spot_is_held_against_no_on_demand_price_of_another_region(region: str, ratio: float | None) -> None:
+    zones = {"g4dn.xlarge": (f"{region}a", f"{region}b")}
+    prices = {"g4dn.xlarge": {f"{region}a": 0.6}}
+    snapshot = bundled_snapshot(region).with_part(SnapshotPart.ZONES, zones, PRICED)
+    source = RegionalOfferings(snapshot.with_part(SnapshotPart.SPOT_PRICES, prices, PRICED_SPOT))
+
+    spot, on_demand, unpriced, _ = source.offerings(NOW)
+
+    assert spot.spot_ratio == (None if ratio is None else pytest.approx(ratio))
+    assert (spot.expected_usd_per_hour, on_demand.expected_usd_per_hour) == (0.6, 0.526)
+    assert unpriced.expected_usd_per_hour == 0.526
+
+
 def current(
     spot_prices: FakeSpotPrices,
     stored: OfferingsSnapshot | None = SNAPSHOT,

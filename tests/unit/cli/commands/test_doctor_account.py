@@ -42,7 +42,7 @@ def test_a_whole_account_has_no_problem_and_nothing_unknown(bed: AccountBed) -> 
     result = look(bed)
 
     assert (names(result, "problem"), names(result, "unknown"), result.exit_code) == ([], [], 0)
-    assert len(result.document["checks"]) == 23
+    assert len(result.document["checks"]) == 24
 
 
 def test_nothing_is_changed(bed: AccountBed) -> None:
@@ -64,7 +64,7 @@ def test_the_page_has_what_to_do_and_a_summary(bed: AccountBed) -> None:
     result = invoke("doctor", session=bed.connection, columns=200)
 
     assert "quota L-DB2E81BA: aws service-quotas request-service-quota-increase" in flat(result.stdout)
-    assert flat(result.stdout).endswith("1 problem in 23 checks")
+    assert flat(result.stdout).endswith("1 problem in 24 checks")
     assert result.exit_code == 2
 
 

@@ -176,6 +176,7 @@ def test_what_machines_of_the_stack_cost_is_shown_with_the_part_without_training
     rows = [relaunch("show", job_id, "--json").document, relaunch("ps", "--all", "--json").document["jobs"][0]]
 
     assert "Machines $3.00, of which $2.00 without training (boot, pull, save, idle); 25% less than $4.00" in text
+    assert "on demand for the same time" in text
     assert "Elsewhere $0.30, the running time of tasks on machines that are not the stack's" in text
     for row in rows:
         assert row["cost_usd"] == pytest.approx(3.3)

@@ -33,7 +33,14 @@ def test_the_items_are_those_of_the_template(webhook: bool, uploads: bool, notic
     )
     told = {each.what for each in items}
 
-    assert any(each.endswith(f"which Lambda makes for {len(queues)} queues") for each in told)
+    watched = template.resources["ReconcileFunction"]["Properties"]["Environment"]["Variables"]
+    _, counted = watched["RELAUNCH_WATCHED_QUEUE_URLS"]["Fn::Join"]
+    counts = sum("Fn::If" not in each or each["Fn::If"][0] not in absent for each in counted)
+    requests = 43_830 * 15 * len(queues) + 4_383 * counts
+    assert any(
+        each == f"SQS: {requests / 1e6:.2f} million requests, which Lambda makes for {len(queues)} queues"
+        for each in told
+    )
     assert f"CloudWatch: {len(alarms)} alarms, of which ten are free" in told
     assert len(template.of_type("CloudWatch::Dashboard")) == 3
     assert ("Secrets Manager: the webhook's secret" in told) == bool(secrets)

@@ -110,6 +110,24 @@ class TestChoice:
             stubber.add_response("describe_subnets", {"Subnets": found[1:]})
             assert find_network("vpc-0a", "", ec2).subnets == {"us-east-1a": "subnet-0c"}
 
+    def test_zones_with_other_prices_or_without_public_addresses_are_left_out_with_a_note(self, ec2: Any) -> None:
+        usual = {"VpcId": "vpc-0a", "MapPublicIpOnLaunch": True, "AvailableIpAddressCount": 9}
+        zones = ("us-east-1-wl1-bos-wlz-1", "us-east-1-atl-2a", "us-east-1b")
+        found = [{**usual, "AvailabilityZone": zone, "SubnetId": f"subnet-0{zone[-1]}"} for zone in zones]
+        with Stubber(ec2) as stubber:
+            stubber.add_response("describe_subnets", {"Subnets": found})
+            network = find_network("vpc-0a", "", ec2)
+            stubber.add_response("describe_subnets", {"Subnets": found[:2]})
+            with pytest.raises(RefusedError, match="vpc-0a has subnets in us-east-1-atl-2a, us-east-1-wl1-bos-wlz-1 a"):
+                find_network("vpc-0a", "", ec2)
+
+        assert network.parameter == "us-east-1b=subnet-0b"
+        assert network.notes == (
+            "us-east-1-atl-2a, us-east-1-wl1-bos-wlz-1 are left out: Local Zones have other on-demand prices than "
+            "their region, which are not known, and machines in Wavelength Zones no address but their carrier's; to "
+            "launch machines there all the same name a subnet for each zone: MachineSubnets=...",
+        )
+
     def test_an_account_without_a_default_vpc_is_told_what_to_do(self, ec2: Any) -> None:
         with Stubber(ec2) as stubber:
             stubber.add_response("describe_vpcs", {"Vpcs": []})

@@ -205,6 +205,15 @@ def test_a_job_with_no_time_to_spare_waits_no_longer_than_it_has():
     assert (choice.action, choice.until) == (Action.WAIT, pytest.approx(0.0, abs=1e-6))
 
 
+@pytest.mark.parametrize("work_left", [0.0, 1e-9, 0.1])
+def test_where_no_wait_pays_a_job_that_has_outlived_its_estimate_does_not_wait_either(work_left):
+    never_worth_it = idle(0.0, work_left=work_left, overhead=1.0, on_demand_usd_per_hour=1.1, padding=0.1)
+    (pool,) = never_worth_it.pools
+    short = replace(never_worth_it, pools=(replace(pool, spell_ends=3.0),), time_left=work_left + 12.0)
+
+    assert POLICY(short).action is Action.ON_DEMAND
+
+
 def test_a_finished_job_needs_no_crossing():
     assert POLICY(on_demand(REFUSED, work_left=0.0)).until is None
 

@@ -64,6 +64,7 @@ def test_beyond_the_grid_the_nearest_point_holds_but_work_scales():
 
 def test_what_never_pays_needs_infinite_time():
     assert spare(thresholds(lambda **_: NEVER), Market(0.3, 2.0)) == math.inf
+    assert spare(thresholds(lambda **_: NEVER), Market(0.3, 2.0), work_left=0.0) == math.inf
 
 
 @given(st.floats(0, 200))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from relaunch.adapters.aws.errors import aws_errors, readable_answer
-from relaunch.ports import PermanentError, TransientError
+from relaunch.ports import NotGrantedError, PermanentError, TransientError
 
 if TYPE_CHECKING:
     from mypy_boto3_pricing import PricingClient
@@ -24,24 +24,34 @@ _INSTANCES = (
 _GP3 = {"productFamily": "Storage", "volumeApiName": "gp3"}
 
 
-def price_list_region(region: str) -> str:
-    """Return a nearby region with an endpoint of the Price List API ("AWS Price List endpoints")."""
+_ENDPOINTS = ("us-east-1", "eu-central-1", "ap-south-1")
+
+
+def price_list_regions(region: str) -> tuple[str, ...]:
+    """Return the regions with an endpoint of the Price List API, the nearest first ("AWS Price List endpoints").
+
+    Each of them knows the prices of all regions.
+    """
     nearest = {
         "af": "eu-central-1",
         "ap": "ap-south-1",
-        "cn": "cn-northwest-1",
         "eu": "eu-central-1",
         "il": "eu-central-1",
         "me": "ap-south-1",
     }
-    return nearest.get(region.partition("-")[0], "us-east-1")
+    first = nearest.get(region.partition("-")[0], "us-east-1")
+    return (first, *(each for each in _ENDPOINTS if each != first))
 
 
 class PriceList:
-    """Implements PriceListSource for one region; the client is for `price_list_region(region)`."""
+    """Implements PriceListSource for one region; the clients are for `price_list_regions(region)`.
 
-    def __init__(self, client: "PricingClient", region: str) -> None:
-        self._client = client
+    Where the first endpoint refuses access the others are asked: a policy of an organization that leaves its accounts a
+    few regions denies calls to the others, which Karpenter's users have met (aws/karpenter-provider-aws#3522, #8166).
+    """
+
+    def __init__(self, client: "PricingClient", region: str, *others: "PricingClient") -> None:
+        self._clients = (client, *others)
         self._region = region
 
     def on_demand_prices(self, instance_types: Iterable[str]) -> Mapping[str, float]:
@@ -73,8 +83,18 @@ class PriceList:
         filters: list[FilterTypeDef] = [
             {"Type": "TERM_MATCH", "Field": name, "Value": value} for name, value in wanted.items()
         ]
+        *before, last = self._clients
+        for client in before:
+            try:
+                yield from self._asked(client, filters)
+            except NotGrantedError:
+                continue
+            return
+        yield from self._asked(last, filters)
+
+    def _asked(self, client: "PricingClient", filters: "list[FilterTypeDef]") -> Iterator[dict[str, Any]]:
         with aws_errors(f"asking the Price List for {self._region}"):
-            pages = self._client.get_paginator("get_products").paginate(
+            pages = client.get_paginator("get_products").paginate(
                 ServiceCode="AmazonEC2", Filters=filters, PaginationConfig={"PageSize": _PAGE_SIZE}
             )
             for page in pages:

@@ -185,7 +185,7 @@ class JobModel(
     retry: RetryModel = Field(default_factory=RetryModel)
     """Which failures are retried, besides how many of them."""
     max_price_per_hour: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """Highest price of one machine, in USD per hour."""
+    """Highest price of one machine at its launch, in USD per hour; one on spot may cost more later, up to on-demand."""
     target: Annotated[Literal[*Target], TARGET_NAME] = Target.ECS  # type: ignore[valid-type]  # mypy takes no values that are computed
     """Where tasks run: Amazon ECS, a Kubernetes cluster (EKS, GKE, your own), or Alibaba Cloud's ACK or ACS."""
 

@@ -3,7 +3,13 @@
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-from relaunch.adapters.offerings.bundled import load_catalogue, load_interruption_bands, load_peaks, unknown_type
+from relaunch.adapters.offerings.bundled import (
+    has_prices_of_another_region,
+    load_catalogue,
+    load_interruption_bands,
+    load_peaks,
+    unknown_type,
+)
 from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.instance_types import InstanceType
@@ -124,7 +130,8 @@ def _offering(
         purchase=provider.purchase,
         price_usd_per_hour=price,
         price_at=price_at,
-        on_demand_usd_per_hour=on_demand,
+        # As for machines of our own (RegionalOfferings).
+        on_demand_usd_per_hour=None if by_zone and is_spot and has_prices_of_another_region(snapshot) else on_demand,
         capacity_provider=provider.name,
         usd_per_hour_by_zone={zone: usd for zone, (usd, _) in by_zone.items()} if is_spot else {},
         offered_zones=tuple(

@@ -3,7 +3,12 @@
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 
-from relaunch.adapters.offerings.bundled import load_catalogue, load_interruption_bands, load_peaks
+from relaunch.adapters.offerings.bundled import (
+    has_prices_of_another_region,
+    load_catalogue,
+    load_interruption_bands,
+    load_peaks,
+)
 from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.instance_types import InstanceType
@@ -33,6 +38,7 @@ class RegionalOfferings:
         self._snapshot = snapshot
         self._machines = machines
         self._catalogue = {**load_catalogue(), **snapshot.instance_types}
+        self._is_priced_elsewhere = has_prices_of_another_region(snapshot)
 
     def offerings(
         self,
@@ -74,13 +80,15 @@ class RegionalOfferings:
             (PurchaseOption.SPOT, spot, SnapshotPart.SPOT_PRICES),
             (PurchaseOption.ON_DEMAND, on_demand, SnapshotPart.ON_DEMAND_PRICES),
         ):
+            # What spot costs here is not held against what on-demand costs in another region.
+            is_comparable = purchase is not PurchaseOption.SPOT or price is None or not self._is_priced_elsewhere
             yield Offering(
                 instance_type=row,
                 purchase=purchase,
                 zone=zone,
                 price_usd_per_hour=price,
                 price_at=self._snapshot.origins[part].at if price is not None else None,
-                on_demand_usd_per_hour=on_demand,
+                on_demand_usd_per_hour=on_demand if is_comparable else None,
                 interruption_band=bands.get(row.name) if purchase is PurchaseOption.SPOT else None,
                 placement_score=score if machines and purchase is PurchaseOption.SPOT else None,
                 disk_gib=machines.disk_gib if machines else None,

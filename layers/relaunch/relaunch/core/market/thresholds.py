@@ -84,7 +84,9 @@ class Rungs:
             code += share * self._code(point * len(AGE_EDGES) + age_group)
         # With less work than the first point the thresholds shrink with it, with more than the last they grow with it.
         nearest = min(max(work_left, self.work_left[0]), self.work_left[-1])
-        return decode(code) * work_left / nearest
+        needed = decode(code)
+        # Nor is any time enough for a job that has outlived its estimate, of which no work is left.
+        return needed if math.isinf(needed) else needed * work_left / nearest
 
     def _code(self, offset: int) -> float:
         code = self.mixed.get(offset)
