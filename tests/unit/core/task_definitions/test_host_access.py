@@ -13,8 +13,8 @@ def linux(**parameters: Any) -> dict[str, Any]:
     return container(linuxParameters=parameters)
 
 
-def docker_volume(**options: str) -> dict[str, Any]:
-    return volume(dockerVolumeConfiguration={"driverOpts": options})
+def docker_volume(driver: str = "local", **options: str) -> dict[str, Any]:
+    return volume(dockerVolumeConfiguration={"driver": driver, "driverOpts": options})
 
 
 def device(path: str) -> dict[str, Any]:
@@ -41,6 +41,12 @@ def device(path: str) -> dict[str, Any]:
         (docker_volume(type="tmpfs", o="ro,rbind", device="etc"), "driverOpts"),
         (docker_volume(type="nfs", device="/dev/nvme0n1"), "driverOpts"),
         (docker_volume(type="proc", device="proc"), "driverOpts"),
+        (docker_volume(device="LABEL=/"), "driverOpts"),
+        (docker_volume("amazon-ecs-volume-plugin", device="LABEL=/"), "driverOpts"),
+        (
+            docker_volume("amazon-ecs-volume-plugin", type="efs", device="fs-1:/", target="/etc/systemd/system"),
+            "driverOpts",
+        ),
         (docker_volume(type="overlay", o="lowerdir=/etc:/var", device="overlay"), "driverOpts"),
         (
             {**container(privileged=True, linuxParameters={"capabilities": {"add": ["BPF"]}}), "networkMode": "host"},
@@ -68,6 +74,8 @@ def test_what_gives_a_container_its_machine_is_found(definition: dict[str, Any],
         docker_volume(type="nfs", device=":/data", o="addr=10.0.0.1,rw"),
         docker_volume(type="lustre", device="10.0.0.1@tcp:/scratch"),
         docker_volume(size="10G"),
+        docker_volume("rexray/ebs", volumetype="gp3", size="100"),
+        docker_volume("amazon-ecs-volume-plugin"),
         volume(dockerVolumeConfiguration={"scope": "task"}),
         volume(efsVolumeConfiguration={"fileSystemId": "fs-1"}),
     ],

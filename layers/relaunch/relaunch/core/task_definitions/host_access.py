@@ -31,9 +31,12 @@ _CONTAINER = "containerDefinitions[]."
 _HOST_VOLUME = "volumes[].dockerVolumeConfiguration.driverOpts"
 # File systems of the network, and memory. Docker hands type, device and options to mount(2) as they are
 # (moby/moby, volume/local/local_unix.go): `proc` and `sysfs` are those of the machine, `overlay` shows any directory.
-_OWN_TYPES = ("efs", "lustre", "nfs", "nfs4", "tmpfs")
+_OWN_TYPES = ("lustre", "nfs", "nfs4", "tmpfs")
 # With them the kernel does not look at the type; a device without a `/` is relative to where Docker runs, the root.
 _BINDS = ("bind", "rbind")
+# The agent's own, by which ECS mounts EFS: it runs mount(8) on the machine, which finds a disk by its label too, over
+# any directory that the option `target` names (aws/amazon-ecs-agent, ecs-init/volumes).
+_AGENT_DRIVER = "amazon-ecs-volume-plugin"
 
 
 def _is_host(found: Found) -> bool:
@@ -53,10 +56,12 @@ def _is_other_device(found: Found) -> bool:
 
 
 def _is_of_machine(found: Found) -> bool:
-    """Return whether a volume of Docker's own driver is a directory, a disk or a file system of the machine."""
+    """Return whether a volume is a directory, a disk or a file system of the machine."""
+    if found.holder["dockerVolumeConfiguration"].get("driver") == _AGENT_DRIVER:
+        return bool(found.value)
     kind, device, options = (str(found.value.get(name) or "") for name in ("type", "device", "o"))
     is_bind = any(each.strip() in _BINDS for each in options.split(","))
-    return is_bind or device.startswith("/") or (kind != "" and kind not in _OWN_TYPES)
+    return is_bind or device.startswith("/") or (bool(kind or device) and kind not in _OWN_TYPES)
 
 
 MEMBERS: tuple[tuple[str, str, Callable[[Found], bool]], ...] = (
@@ -74,7 +79,7 @@ MEMBERS: tuple[tuple[str, str, Callable[[Found], bool]], ...] = (
     (
         _HOST_VOLUME,
         f"a `type` other than {', '.join(f'`{each}`' for each in _OWN_TYPES)}, `o` with `bind` or `rbind`, "
-        "a `device` that begins with `/`",
+        f"a `device` that begins with `/`; with the driver `{_AGENT_DRIVER}` any: `efsVolumeConfiguration` mounts EFS",
         _is_of_machine,
     ),
 )
