@@ -175,6 +175,15 @@ class TestRules:
         others = [name for name in template.queues if template.dead_letter_queue_of(name) == "SnsDeadLetterQueue"]
         assert others == ["SnsQueue"]
 
+    def test_submit_job_knows_what_comes_from_rules_and_schedules(self, template: Template) -> None:
+        variables = template.functions["SubmitJobFunction"]["Environment"]["Variables"]
+
+        assert variables["RELAUNCH_UPLOADS_QUEUE_ARN"]["Fn::If"] == [
+            "TakesUploads",
+            {"Fn::GetAtt": ["UploadsQueue", "Arn"]},
+            "",
+        ]
+
     def test_queue_policies_let_in_eventbridge_and_nobody_else(self, template: Template) -> None:
         for name, policy in template.of_type("SQS::QueuePolicy").items():
             if name == "SnsQueuePolicy":

@@ -40,6 +40,7 @@ _DEAD_LETTERS = "https://sqs/dead-letters"
 _TOPIC_DEAD_LETTERS = "https://sqs/topic-dead-letters"
 TOPIC = "arn:aws:sns:us-east-1:111122223333:features"
 NOTICE_TOPIC = "arn:aws:sns:us-east-1:111122223333:notices"
+UPLOADS_QUEUE_ARN = "arn:aws:sqs:us-east-1:111122223333:relaunch-UploadsQueue-EXAMPLE"
 SNS_QUEUE_ARN = "arn:aws:sqs:us-east-1:111122223333:relaunch-SnsQueue-EXAMPLE"
 _LONGEST_MESSAGE = 1_048_576
 _FIRST_RECEIVED_MILLISECONDS = 1_793_709_042_015
@@ -178,7 +179,9 @@ class Functions:
         dead_letters = DeadLetterSender(sqs, _DEAD_LETTERS, self.log)
         watched = WatchedTopics(frozenset({TOPIC, NOTICE_TOPIC}), frozenset({NOTICE_TOPIC}))
         topics = TopicQueue(SNS_QUEUE_ARN, DeadLetterSender(sqs, _TOPIC_DEAD_LETTERS, self.log), watched)
-        function = FunctionDependencies(self.deps, SourceQueue(sqs), dead_letters, self.watched, topics)
+        function = FunctionDependencies(
+            self.deps, SourceQueue(sqs), dead_letters, self.watched, topics, UPLOADS_QUEUE_ARN
+        )
         with pytest.MonkeyPatch.context() as seam:
             if hasattr(handler, "function"):
                 seam.setattr(handler, "function", lambda: function)

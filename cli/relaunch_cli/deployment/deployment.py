@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,7 +15,7 @@ from relaunch_cli.deployment.clusters import changed_clusters
 from relaunch_cli.deployment.concurrency import RESERVATIONS
 from relaunch_cli.deployment.findings import QuotaRequests, Stack, Survey, role_stack_name
 from relaunch_cli.deployment.function_urls import check_function_urls
-from relaunch_cli.deployment.github_repository import RepositoryIds
+from relaunch_cli.deployment.github_repository import RepositoryIds, describe_environment
 from relaunch_cli.deployment.github_stacks import find_github_stacks
 from relaunch_cli.deployment.machine_parameters import SUBNETS, Way, check_most, read_parameters
 from relaunch_cli.deployment.machines import MachineClients, prepare_machines
@@ -123,7 +123,7 @@ def survey(
         before=before,
         roles=roles,
         quotas=read_quotas(account.client("service-quotas")),
-        notes=(*notes, *roles.unread, *roles.notes),
+        notes=(*notes, *_environment_notes(given, wanted or {}), *roles.unread, *roles.notes),
         repositories=repositories,
         is_left_over=is_left_over,
         trainings=() if wanted is None else sorted({*trainings, *map(training_of, role_stacks.values())}),
@@ -159,6 +159,17 @@ def _ids(
     parameters, said = ids.parameters_of(repository, wanted.get("GitHubRef", ""))
     notes += said
     return parameters
+
+
+def _environment_notes(given: Mapping[str, str], wanted: Mapping[str, str]) -> Iterator[str]:
+    environment = wanted.get("GitHubEnvironment", "")
+    if environment and given.get("GitHubEnvironment"):
+        yield describe_environment(environment)
+    if environment and given.get("GitHubRef"):
+        yield (
+            f"GitHubRef has no effect, for the environment {environment} says whose jobs are let in: "
+            "GitHubEnvironment= takes it away"
+        )
 
 
 def _of_stacks(given: Mapping[str, str]) -> dict[str, str]:

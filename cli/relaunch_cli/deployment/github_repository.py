@@ -43,6 +43,15 @@ class RepositoryIds:
         return parameters, notes
 
 
+def describe_environment(environment: str) -> str:
+    """Return what to know of an environment whose jobs are let in."""
+    return (
+        f"the environment {environment} lets in what its rules at GitHub let through, and every branch if it has none: "
+        "make it there, with the branches that may use it, before a workflow names it, for GitHub makes one that is "
+        "missing without any rule"
+    )
+
+
 def find_repository_ids(repository: str) -> RepositoryIds | None:
     """Ask GitHub, by `gh` if it is there, which may see private repositories; None if neither answers."""
     path = f"repos/{repository}"

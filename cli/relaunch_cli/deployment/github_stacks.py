@@ -9,7 +9,7 @@ from relaunch.core.definitions.definition import GITHUB_REPOSITORY_PATTERN
 from relaunch_cli.deployment.account_roles import create_github_provider, read_account_roles
 from relaunch_cli.deployment.change_set import ChangeSets, list_stacks, read_stack
 from relaunch_cli.deployment.findings import Stack, github_stack_name
-from relaunch_cli.deployment.github_repository import RepositoryIds
+from relaunch_cli.deployment.github_repository import RepositoryIds, describe_environment
 from relaunch_cli.deployment.refusals import RefusedError
 
 _APPLICATION = "ApplicationStack"
@@ -31,9 +31,10 @@ class WantedAccess:
 
     @property
     def parameters(self) -> Mapping[str, str]:
-        """The parameters that are named."""
+        """The parameters that are named; a branch or tag takes the place of an environment, which would come first."""
         named = {"GitHubRef": self.ref, "GitHubEnvironment": self.environment, "ImageRepository": self.images}
-        return {name: value for name, value in named.items() if value}
+        instead = {"GitHubEnvironment": ""} if self.ref else {}
+        return instead | {name: value for name, value in named.items() if value}
 
 
 @dataclass(frozen=True)
@@ -87,10 +88,13 @@ def plan_access(
     """Look at the account; nothing is changed. `find_ids` asks GitHub for the numbers of a repository.
 
     Raises:
-        RefusedError: there is no such application, or it lets the repository in already, or the name is none.
+        RefusedError: there is no such application, or it lets the repository in already, or the name is none, or both
+            a branch and an environment are named.
         ClientError, BotoCoreError: a call failed.
     """
     check_repository(wanted.repository)
+    if wanted.ref and wanted.environment:
+        raise RefusedError("a branch or tag is let in, or an environment instead: leave out --ref or --environment")
     stacks = client("cloudformation")
     application = read_stack(stack, stacks)
     if application is None or not application.outputs.get("PlanApiUrl"):
@@ -106,7 +110,9 @@ def plan_access(
     parameters = {**kept, _APPLICATION: stack, _REPOSITORY: kept.get(_REPOSITORY) or wanted.repository}
     parameters[_ROLE_PATH] = (training.parameters.get(_ROLE_PATH) if training else "") or _DEFAULT_PATH
     parameters |= wanted.parameters
-    notes = list(_add_ids(parameters, find_ids))
+    notes = [*_add_ids(parameters, find_ids)]
+    if wanted.environment:
+        notes.append(describe_environment(wanted.environment))
     if (images := parameters.get("ImageRepository")) and training and training.outputs.get("RepositoryName") == images:
         notes.append(
             f"workflows of {wanted.repository} may push images into {images}, which all trainings share: an image "

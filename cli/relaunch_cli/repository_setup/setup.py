@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from relaunch.adapters.core_schema import read_plain
 from relaunch.core.revisions.revision import TaskDefinitionGrants
 from relaunch.core.task_definitions.host_access import PARAMETER, find_host_access
 from relaunch_cli.errors import CommandError
@@ -240,10 +239,13 @@ def _check_given(made: Mapping[str, str], before: Mapping[str, str | None]) -> N
 
 
 def _content(text: str | None) -> object:
-    """Return what a file says beside its comments, which a later release may word otherwise."""
+    """Return what a file says beside its comments, which a later release may word otherwise.
+
+    It may be anybody's: what PyYAML's own loader would expand without end, as merge keys, is not read.
+    """
     try:
-        return yaml.safe_load(text or "")
-    except (yaml.YAMLError, ValueError, RecursionError):
+        return read_plain(text or "")
+    except (ValueError, RecursionError):
         return text
 
 

@@ -93,7 +93,9 @@ def function() -> FunctionDependencies:
     source = SourceQueue(clients.lazy("sqs"))
     topics = topic_queue(os.environ, clients.lazy, log, settings.max_receive_count)
     dead = made_late(lambda: parts.SqsDeadLetters(clients.lazy("sqs"), counted))
-    return FunctionDependencies(deps, source, dead_letters, dead, topics)
+    return FunctionDependencies(
+        deps, source, dead_letters, dead, topics, os.environ.get("RELAUNCH_UPLOADS_QUEUE_ARN", "")
+    )
 
 
 @cache

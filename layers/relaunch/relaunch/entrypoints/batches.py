@@ -1,6 +1,6 @@
 """Batches of messages, each handled by the entry point of its queue."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -38,3 +38,11 @@ def handle_batch(
         deps.clock.now,
     )
     return batch.handle_batch(event, context, consumer, batch.Queues(function.source, function.dead_letters))
+
+
+def is_of_queue(event: object, queue_arn: str) -> bool:
+    """Return whether a batch, or one message of it, is of a queue; a batch of Lambda is of one queue."""
+    records = event.get("Records") if isinstance(event, Mapping) else None
+    if not queue_arn or not isinstance(records, list):
+        return False
+    return any(isinstance(each, Mapping) and each.get("eventSourceARN") == queue_arn for each in records)

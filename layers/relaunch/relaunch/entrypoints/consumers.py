@@ -8,7 +8,7 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from relaunch.adapters.aws.sqs import batch
-from relaunch.entrypoints.batches import handle_batch
+from relaunch.entrypoints.batches import handle_batch, is_of_queue
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies
 
@@ -38,12 +38,19 @@ Consume = Callable[[dict[str, Any], LambdaContext, FunctionDependencies], BatchR
 
 
 def consumer(function: str) -> Consume:
-    """Return what handles a batch of the queue of a function; submit_job has a second one, to which topics deliver."""
+    """Return what handles a batch of the queue of a function; submit_job has others: of uploads, and of topics."""
     queue = CONSUMERS[function]
     consume = partial(handle_batch, queue, handler_of(queue))
     if function != "submit_job":
         return consume
     # Imported here because other functions do not need it.
+    from relaunch.entrypoints.intake import handle_upload  # noqa: PLC0415
     from relaunch.entrypoints.sns import consume_batch  # noqa: PLC0415
 
-    return partial(consume_batch, consume)
+    consume_uploads = partial(handle_batch, queue, handle_upload)
+
+    def consume_other(event: dict[str, Any], context: LambdaContext, function: FunctionDependencies) -> BatchResponse:
+        is_upload = is_of_queue(event, function.uploads_queue_arn)
+        return (consume_uploads if is_upload else consume)(event, context, function)
+
+    return partial(consume_batch, consume_other)

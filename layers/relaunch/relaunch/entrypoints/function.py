@@ -26,7 +26,8 @@ class TopicQueue:
 class FunctionDependencies:
     """The ports, the queues of the function, and the dead-letter queues whose messages it counts.
 
-    `topics` is None in a function, or of a stack, to which no topics deliver.
+    `topics` is None in a function, or of a stack, to which no topics deliver. `uploads_queue_arn` is the queue to which
+    the rules and schedules of triggers send, empty if there is none.
     """
 
     deps: Dependencies
@@ -34,3 +35,4 @@ class FunctionDependencies:
     dead_letters: DeadLetterSender
     counted: DeadLetters
     topics: TopicQueue | None = None
+    uploads_queue_arn: str = ""

@@ -4,7 +4,7 @@ Whoever may publish on a topic writes what is in its messages. They therefore ha
 their own, and what comes from there is never read as a message of the queue `intake`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,8 +15,8 @@ from relaunch.adapters.aws.sqs.batch import BatchResponse
 from relaunch.adapters.messages.topic_messages import WatchedTopics, parse_topic_message
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.triggers.matching import IgnoredEvent
-from relaunch.entrypoints.batches import handle_batch
-from relaunch.entrypoints.function import FunctionDependencies, TopicQueue
+from relaunch.entrypoints.batches import handle_batch, is_of_queue
+from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies
 from relaunch.usecases.submit_job import submit_event
 
@@ -50,15 +50,7 @@ def consume_batch(
         PermanentError: the event is not a batch of messages.
     """
     topics = function.topics
-    if topics is None or not _is_of_topics(event, topics):
+    if topics is None or not is_of_queue(event, topics.queue_arn):
         return consume_other(event, context, function)
     handler = partial(handle_message, topics.watched)
     return handle_batch(_COUNTED_AS, handler, event, context, replace(function, dead_letters=topics.dead_letters))
-
-
-def _is_of_topics(event: object, topics: TopicQueue) -> bool:
-    """Return whether a batch, or one message of it, is of the queue of topics; a batch of Lambda is of one queue."""
-    records = event.get("Records") if isinstance(event, Mapping) else None
-    if not isinstance(records, list):
-        return False
-    return any(isinstance(each, Mapping) and each.get("eventSourceARN") == topics.queue_arn for each in records)

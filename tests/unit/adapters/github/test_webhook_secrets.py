@@ -37,6 +37,9 @@ ENTRY = {"secret": SECRET}
         ("/\u212aernel", None),
         ("/acme/", "acme"),
         ("/acme vision", None),
+        (f"/{'a' * 39}/{'b' * 100}", f"{'a' * 39}/{'b' * 100}"),
+        (f"/{'a' * 39}/{'b' * 101}", None),
+        (f"/{'a' * 8000}", None),
     ],
 )
 def test_the_path_names_the_scope(path: str, scope: str | None) -> None:

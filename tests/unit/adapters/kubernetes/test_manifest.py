@@ -231,6 +231,14 @@ def test_a_request_for_another_target_is_not_sent():
         build_job(make_launch_request(), Target.ACK, "relaunch")
 
 
+def test_a_stored_job_gets_no_identity_by_an_annotation():
+    # Whoever may write the table stores what no definition file may say.
+    workload = KubernetesWorkload("trainer", annotations={"k8s.aliyun.com/eci-ram-role-name": "admin"})
+
+    with pytest.raises(PermanentError, match="eci-ram-role-name` gives a pod an identity"):
+        build_job(make_launch_request(workload=workload, gpu=GpuRequirement()), Target.ACK, "relaunch")
+
+
 def test_the_same_request_is_the_same_job_whatever_the_order_of_its_environment():
     build = manifest_builder(Target.ACK, "relaunch")
     request = make_launch_request(workload=KubernetesWorkload("trainer"), gpu=GpuRequirement())

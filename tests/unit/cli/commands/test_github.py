@@ -44,6 +44,7 @@ def stacks(monkeypatch: pytest.MonkeyPatch) -> FakeStacks:
 
 def test_a_repository_is_let_in_listed_and_removed(relaunch: Relaunch, stacks: FakeStacks) -> None:
     added = relaunch("github", "add", "acme/speech", "--environment", "training", "--yes", "--json").document
+    (note,) = added.pop("notes")
     listed = relaunch("github", "list", "--json").document["repositories"]
     removed = relaunch("github", "remove", "ACME/speech", "--yes")
     after = relaunch("github", "list")
@@ -56,8 +57,8 @@ def test_a_repository_is_let_in_listed_and_removed(relaunch: Relaunch, stacks: F
         "images": None,
         "submit_role_arn": f"{ROLE}/speech",
         "plan_role_arn": f"{ROLE}/speech-plan",
-        "notes": [],
     }
+    assert "every branch if it has none" in note
     assert [each["repository"] for each in listed] == ["acme/vision", "acme/speech"]
     assert listed[0]["submit_role_arn"] == f"{ROLE}/submit"
     assert "acme/speech is let in no more" in removed.stdout

@@ -47,6 +47,24 @@ def test_those_of_another_application_are_not_touched(account: test_deployment.F
     assert [each.name for each in account.survey().repositories] == [SPEECH]
 
 
+def test_an_environment_is_warned_of_where_it_is_named_and_a_branch_beside_it(
+    account: test_deployment.FakeAccount,
+) -> None:
+    named = account.survey(GitHubRepository="acme/vision", GitHubEnvironment="training")
+    account.deploy(GitHubRepository="acme/vision", GitHubEnvironment="training")
+    beside = account.survey(GitHubRef="refs/heads/release")
+
+    (note,) = [each for each in named.notes if "environment" in each]
+    assert (
+        "the environment training lets in what its rules at GitHub let through, and every branch if it has none" in note
+    )
+    (note,) = [each for each in beside.notes if "environment" in each]
+    assert note.startswith("GitHubRef has no effect, for the environment training says whose jobs are let in")
+    assert not [each for each in account.survey().notes if "environment" in each]
+    without = account.survey(GitHubRef="refs/heads/release", GitHubEnvironment="")
+    assert not [each for each in without.notes if "environment" in each]
+
+
 def test_stacks_whose_first_deployment_failed_are_made_again(account: test_deployment.FakeAccount) -> None:
     account.stacks.have("relaunch", "ROLLBACK_COMPLETE", MachineLaunchTemplates="gpu=lt-0c:1")
     account.stacks.have("relaunch-training", "ROLLBACK_COMPLETE", RepositoryName="vision")

@@ -95,13 +95,31 @@ def test_a_repository_that_has_another_name_by_now_is_refused(account: Account) 
 def test_again_it_changes_what_is_named_and_keeps_the_rest(account: Account) -> None:
     account.add(environment="training", images="relaunch/trainer")
     account.ids = None
-    account.add(ref="refs/heads/release")
+    account.add(images="acme/speech")
 
     (made,) = find_github_stacks("relaunch", account.stacks)
     assert made.parameters["GitHubEnvironment"] == "training"
-    assert made.parameters["GitHubRef"] == "refs/heads/release"
-    assert made.parameters["ImageRepository"] == "relaunch/trainer"
+    assert made.parameters["ImageRepository"] == "acme/speech"
     assert made.parameters["GitHubRepositoryId"] == "22"
+
+
+def test_a_branch_takes_the_place_of_an_environment(account: Account) -> None:
+    account.add(environment="training")
+    made = account.add(ref="refs/heads/release")
+
+    # The template would let in the environment alone, whatever the branch is.
+    assert (made["GitHubRef"], made["GitHubEnvironment"]) == ("refs/heads/release", "")
+    with pytest.raises(RefusedError, match="leave out --ref or --environment"):
+        account.plan(ref="refs/heads/release", environment="training")
+
+
+def test_an_environment_without_rules_is_warned_of(account: Account) -> None:
+    (note,) = account.plan(environment="training").notes
+
+    assert "the environment training lets in" in note
+    assert "every branch if it has none" in note
+    account.add(environment="training")
+    assert account.plan().notes == []
 
 
 def test_after_a_failure_it_goes_on(account: Account) -> None:

@@ -112,3 +112,13 @@ def test_options_agree_with_a_file_whose_comments_alone_are_others(tmp_path: Pat
     file.write_text(file.read_text().replace("count: 1", "count: 2"))
     with pytest.raises(CommandError, match=r"options do not change relaunch\.yaml, which differ"):
         survey(repository, wanted, STACK, outside)
+
+
+def test_a_file_of_the_clone_is_not_expanded_without_end(tmp_path: Path) -> None:
+    doubled = [f"a{number}: &a{number} {{<<: [{', '.join([f'*a{number - 1}'] * 9)}]}}" for number in range(1, 12)]
+    (tmp_path / "relaunch.yaml").write_text("\n".join(["a0: &a0 {x: 1}", *doubled]))
+    outside = Outside(lambda _service: Ecs(), Gh(), lambda _text: Watched((), ()))
+
+    # PyYAML's own loader takes hours, and the memory of the machine.
+    with pytest.raises(CommandError, match=r"options do not change relaunch\.yaml, which differ"):
+        survey(GitRepository(tmp_path, ""), Wanted(Training("vision"), is_given=True), STACK, outside)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, PodSecurity, SecretKey
-from relaunch.core.kubernetes.pod_fragment import find_fragment_problems
+from relaunch.core.kubernetes.pod_fragment import APPARMOR, IDENTITIES, find_fragment_problems
 
 SIDECAR = {"name": "sync", "image": "registry.example.com/git-sync:4", "restartPolicy": "Always"}
 TOKEN = {"projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}}
@@ -59,6 +59,10 @@ def test_what_a_fragment_may_say(pod: dict[str, Any]) -> None:
         ({"metadata": {"labels": {"aliyun.com/gpu-count": "2"}}}, "metadata.labels.aliyun.com/gpu-count", "is taken"),
         ({"metadata": {"labels": {"relaunch/stack": "x"}}}, "metadata.labels.relaunch/stack", "Relaunch sets it"),
         ({"metadata": {"annotations": {"relaunch/owner": "x/1"}}}, "metadata.annotations.relaunch/owner", "is taken"),
+        ({"metadata": {"annotations": {"iam.amazonaws.com/role": "x"}}}, "metadata.annotations.iam.amazonaws.com/role",
+         "gives a pod an identity: that of a job is its `service_account`"),
+        ({"metadata": {"annotations": {f"{APPARMOR}/main": "unconfined"}}}, f"metadata.annotations.{APPARMOR}/main",
+         "may not be set: a container has the AppArmor profile of its node"),
         (spec(preemptionPolicy="Never"), "spec.preemptionPolicy", "those that may are affinity"),
         (spec(restartPolicy="Always"), "spec.restartPolicy", "Kubernetes restarts nothing: leave it out"),
         (spec(activeDeadlineSeconds=9), "spec.activeDeadlineSeconds", "say `max_runtime` or `deadline`"),
@@ -111,6 +115,14 @@ def test_what_a_fragment_may_not_say(pod: dict[str, Any], path: str, said: str) 
     assert list(found) == [path]
     assert said in found[path]
     assert found[path].startswith(f"`pod.{path.partition('.')[0]}")
+
+
+@pytest.mark.parametrize("key", [*IDENTITIES, f"{APPARMOR}/main"])
+def test_annotations_of_the_job_and_its_pod_are_held_to_the_same(key: str) -> None:
+    (found,) = find_fragment_problems(KubernetesWorkload("trainer", annotations={"a": "b", key: "x"}), "main", {})
+
+    assert found.key == ("kubernetes", "annotations", key)
+    assert str(found).startswith(f"`{key}` ")
 
 
 def test_a_token_may_be_projected_where_the_pod_has_one() -> None:

@@ -13,6 +13,10 @@ def linux(**parameters: Any) -> dict[str, Any]:
     return container(linuxParameters=parameters)
 
 
+def docker_volume(driver: str = "local", **options: str) -> dict[str, Any]:
+    return volume(dockerVolumeConfiguration={"driver": driver, "driverOpts": options})
+
+
 def device(path: str) -> dict[str, Any]:
     return linux(devices=[{"hostPath": path}])
 
@@ -32,7 +36,18 @@ def device(path: str) -> dict[str, Any]:
         (device("/dev/neuron0/../mem"), "hostPath /dev/neuron0/../mem"),
         (volume(host={"sourcePath": "/var/run/docker.sock"}), "sourcePath /var/run/docker.sock"),
         (volume(host={"sourcePath": "/mnt"}), "sourcePath /mnt"),
-        (volume(dockerVolumeConfiguration={"driverOpts": {"type": "none", "o": "bind", "device": "/"}}), "driverOpts"),
+        (docker_volume(type="none", o="bind", device="/"), "driverOpts"),
+        (docker_volume(type="none", o="bind", device="."), "driverOpts"),
+        (docker_volume(type="tmpfs", o="ro,rbind", device="etc"), "driverOpts"),
+        (docker_volume(type="nfs", device="/dev/nvme0n1"), "driverOpts"),
+        (docker_volume(type="proc", device="proc"), "driverOpts"),
+        (docker_volume(device="LABEL=/"), "driverOpts"),
+        (docker_volume("amazon-ecs-volume-plugin", device="LABEL=/"), "driverOpts"),
+        (
+            docker_volume("amazon-ecs-volume-plugin", type="efs", device="fs-1:/", target="/etc/systemd/system"),
+            "driverOpts",
+        ),
+        (docker_volume(type="overlay", o="lowerdir=/etc:/var", device="overlay"), "driverOpts"),
         (
             {**container(privileged=True, linuxParameters={"capabilities": {"add": ["BPF"]}}), "networkMode": "host"},
             "networkMode host, privileged, add BPF",
@@ -55,8 +70,13 @@ def test_what_gives_a_container_its_machine_is_found(definition: dict[str, Any],
         linux(capabilities={"add": ["IPC_LOCK", "SYS_NICE", "SYS_PTRACE"], "drop": ["ALL"]}),
         *(device(f"/dev/{name}") for name in ("fuse", "neuron0", "nvidia-uvm", "infiniband/uverbs0", "gdrdrv")),
         volume(host={}),
-        volume(dockerVolumeConfiguration={"driverOpts": {"type": "tmpfs", "device": "tmpfs"}}),
-        volume(dockerVolumeConfiguration={"driverOpts": {"type": "nfs", "device": ":/data", "o": "addr=10.0.0.1"}}),
+        docker_volume(type="tmpfs", device="tmpfs", o="size=100m,uid=1000"),
+        docker_volume(type="nfs", device=":/data", o="addr=10.0.0.1,rw"),
+        docker_volume(type="lustre", device="10.0.0.1@tcp:/scratch"),
+        docker_volume(size="10G"),
+        docker_volume("rexray/ebs", volumetype="gp3", size="100"),
+        docker_volume("amazon-ecs-volume-plugin"),
+        volume(dockerVolumeConfiguration={"scope": "task"}),
         volume(efsVolumeConfiguration={"fileSystemId": "fs-1"}),
     ],
     ids=str,

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, BeforeValidator, StringConstraints
 
 from relaunch.adapters.definition_file.values import check_text, text_schema
 from relaunch.core.definitions.targets import Target
+from relaunch.core.kubernetes.pod_fragment import APPARMOR, IDENTITIES, OF_IDENTITIES
 
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
 _SUBDOMAIN = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*"
@@ -17,10 +18,8 @@ _MOUNT_PATH = r"/[^\x00:/][^\x00:]*"
 _SUB_PATH = r"(?!/)(?!(?:.*/)?\.\.(?:/|$))[^\x00]+"
 _KEY_OF_SECRET = r"[A-Za-z0-9._-]+"  # noqa: S105 - a pattern
 _SERVICES = frozenset({"eks", "gke", "aks", "k8s"})
-_OWN_LABEL_PREFIXES = ("relaunch", "batch.kubernetes.io", "container.apparmor.security.beta.kubernetes.io")
+_OWN_LABEL_PREFIXES = ("relaunch", "batch.kubernetes.io", APPARMOR)
 _OWN_LABELS = ("job-name", "controller-uid", "app.kubernetes.io/managed-by")
-# What gives a pod a role of the cloud without a service account.
-_IDENTITIES = ("k8s.aliyun.com/eci-ram-role-name", "iam.amazonaws.com/role")
 
 
 def _check_qualified_name(value: str) -> str:
@@ -38,8 +37,8 @@ def _check_own(value: str) -> str:
 
 
 def _check_identity(value: str) -> str:
-    if value in _IDENTITIES:
-        raise ValueError(f"`{value}` gives a pod an identity: that of a job is its `service_account`")
+    if value in IDENTITIES:
+        raise ValueError(f"`{value}` {OF_IDENTITIES}")
     return value
 
 

@@ -14,6 +14,8 @@ from datetime import datetime
 DEFAULT_SCOPE = "/"
 _OWNER = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")  # the logins of managed users have a `_`
 _NAME = _OWNER | {"."}
+# GitHub's owners have up to 39 characters, and repositories 100. A scope is logged before a signature is checked.
+_MAX_SCOPE_LENGTH = 140
 _FIRST_YEAR = 1970
 _LAST_YEAR = 9999
 _REPLACED = frozenset(("secret", "previous", "replaced_at"))
@@ -48,7 +50,7 @@ def read_scope(path: str) -> str | None:
         return DEFAULT_SCOPE
     owner, slash, name = scope.partition("/")
     is_scope = owner and _OWNER.issuperset(owner) and (not slash or (name and _NAME.issuperset(name)))
-    return scope if is_scope else None
+    return scope if is_scope and len(scope) <= _MAX_SCOPE_LENGTH else None
 
 
 def find_signing_scope(scopes: Collection[str], payload: Mapping[str, object]) -> str | None:

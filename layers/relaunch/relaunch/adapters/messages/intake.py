@@ -42,6 +42,19 @@ def parse_intake_message(body: str | Mapping[str, object]) -> tuple[TriggerEvent
     )
 
 
+def is_of_triggers(message: Mapping[str, object]) -> bool:
+    """Return whether a message is one that the rules and schedules of triggers send, or S3 in their place.
+
+    One that could also be a call of job_api that failed is none: it might come to the queue `intake` as a dead letter.
+    """
+    if "requestPayload" in message:
+        return False
+    source = message.get("source")
+    if source is None:
+        return "Records" in message or message.get("Event") == "s3:TestEvent"
+    return source in (EVENT_MESSAGE, SCHEDULE_MESSAGE) or (source == "aws.s3" and "detail-type" in message)
+
+
 def _parse(message: Mapping[str, object]) -> tuple[TriggerEvent | IgnoredEvent, ...]:
     if message.get("source") == "github":
         check_format(message, FORMAT)

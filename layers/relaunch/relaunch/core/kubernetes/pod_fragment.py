@@ -16,6 +16,12 @@ from relaunch.core.kubernetes.problem import Problem, of_workload
 OWN_VOLUMES = "relaunch-"
 """What the names of Relaunch's own volumes start with."""
 
+IDENTITIES = ("k8s.aliyun.com/eci-ram-role-name", "iam.amazonaws.com/role")
+"""The annotations that give a pod a role of the cloud without a service account."""
+OF_IDENTITIES = "gives a pod an identity: that of a job is its `service_account`"
+APPARMOR = "container.apparmor.security.beta.kubernetes.io"
+"""What begins the annotations that may take a container's AppArmor profile away."""
+
 Place = tuple[str | int, ...]
 _OF_NODE = "a pod gets nothing of its node but what it asks for: leave it out"
 _INSTEAD: Mapping[str, str] = {
@@ -120,6 +126,7 @@ def find_fragment_problems(
         return unknown
     # What follows looks at values of the right shape alone.
     pod: Any = workload.pod
+    granted = tuple(_find_annotations(workload.annotations, pod.get("metadata", {}).get("annotations", {})))
     taken = [
         ("metadata", kind, key)
         for kind, keys in pod.get("metadata", {}).items()
@@ -127,7 +134,7 @@ def find_fragment_problems(
         if key in _OWN_KEYS or key.startswith("relaunch/")
     ]
     problems = [_problem(place, "is taken: Relaunch sets it") for place in taken]
-    return (*problems, *_find_contradictions(pod.get("spec", {}), workload, container, environment))
+    return (*granted, *problems, *_find_contradictions(pod.get("spec", {}), workload, container, environment))
 
 
 def find_gang_fragment_problems(workload: KubernetesWorkload) -> Iterator[Problem]:
@@ -165,6 +172,22 @@ def _find_unknown(value: Any, shape: Any, place: Place) -> Iterator[Problem]:
             else:
                 known = f"those that may are {', '.join(sorted(shape))}"
                 yield _problem((*place, key), f"may not be set: {_INSTEAD.get(key, known)}")
+
+
+def _find_annotations(of_job: Mapping[str, str], of_pod: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield the annotations that give a pod more than its definition may: those of the Job are its pod's too."""
+    for key in sorted(of_job):
+        if why := _why_refused(key):
+            yield of_workload("annotations", f"`{key}` {why}", key)
+    for key in sorted(of_pod):
+        if why := _why_refused(key):
+            yield _problem(("metadata", "annotations", key), why)
+
+
+def _why_refused(annotation: str) -> str:
+    if annotation in IDENTITIES:
+        return OF_IDENTITIES
+    return "may not be set: a container has the AppArmor profile of its node" if annotation.startswith(APPARMOR) else ""
 
 
 def _find_contradictions(

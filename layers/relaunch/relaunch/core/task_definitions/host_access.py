@@ -29,6 +29,14 @@ CAPABILITIES = (
 _DEVICE = re.compile(r"/dev/(fuse|gdrdrv|neuron[0-9]+|nvidia[a-z0-9-]*|infiniband/[a-z0-9_]+)")
 _CONTAINER = "containerDefinitions[]."
 _HOST_VOLUME = "volumes[].dockerVolumeConfiguration.driverOpts"
+# File systems of the network, and memory. Docker hands type, device and options to mount(2) as they are
+# (moby/moby, volume/local/local_unix.go): `proc` and `sysfs` are those of the machine, `overlay` shows any directory.
+_OWN_TYPES = ("lustre", "nfs", "nfs4", "tmpfs")
+# With them the kernel does not look at the type; a device without a `/` is relative to where Docker runs, the root.
+_BINDS = ("bind", "rbind")
+# The agent's own, by which ECS mounts EFS: it runs mount(8) on the machine, which finds a disk by its label too, over
+# any directory that the option `target` names (aws/amazon-ecs-agent, ecs-init/volumes).
+_AGENT_DRIVER = "amazon-ecs-volume-plugin"
 
 
 def _is_host(found: Found) -> bool:
@@ -47,9 +55,13 @@ def _is_other_device(found: Found) -> bool:
     return _DEVICE.fullmatch(str(found.value)) is None
 
 
-def _is_bind(found: Found) -> bool:
-    """Return whether a volume of Docker's own driver is a directory or a disk of the machine."""
-    return str(found.value.get("device") or "").startswith("/")
+def _is_of_machine(found: Found) -> bool:
+    """Return whether a volume is a directory, a disk or a file system of the machine."""
+    if found.holder["dockerVolumeConfiguration"].get("driver") == _AGENT_DRIVER:
+        return bool(found.value)
+    kind, device, options = (str(found.value.get(name) or "") for name in ("type", "device", "o"))
+    is_bind = any(each.strip() in _BINDS for each in options.split(","))
+    return is_bind or device.startswith("/") or (bool(kind or device) and kind not in _OWN_TYPES)
 
 
 MEMBERS: tuple[tuple[str, str, Callable[[Found], bool]], ...] = (
@@ -64,7 +76,12 @@ MEMBERS: tuple[tuple[str, str, Callable[[Found], bool]], ...] = (
         _is_other_device,
     ),
     ("volumes[].host.sourcePath", "any directory", _is_set),
-    (_HOST_VOLUME, "a `device` that begins with `/`", _is_bind),
+    (
+        _HOST_VOLUME,
+        f"a `type` other than {', '.join(f'`{each}`' for each in _OWN_TYPES)}, `o` with `bind` or `rbind`, "
+        f"a `device` that begins with `/`; with the driver `{_AGENT_DRIVER}` any: `efsVolumeConfiguration` mounts EFS",
+        _is_of_machine,
+    ),
 )
 """The members, the values of them that give access to the machine, in words, and whether a value is one."""
 
