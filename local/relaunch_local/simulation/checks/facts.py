@@ -69,8 +69,8 @@ class AccountFacts:
     """By instance: when it began to end."""
     _stop_told_at: dict[str, datetime] = field(default_factory=dict)
     """By task: when the application first handled an event, or got an answer, by which it has stopped."""
-    _told_by_request: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
-    """By instance: since when its Spot request says that it is interrupted, and when a function was first told so."""
+    _told_by_request: dict[str, list[tuple[datetime, datetime, Any]]] = field(default_factory=lambda: defaultdict(list))
+    """By instance: since when its Spot request says that it is interrupted, and when which function was told so."""
     refused: list[tuple[datetime, datetime]] = field(default_factory=list)
     """From when until when checkpoints, RunTask or RegisterTaskDefinition were refused."""
     refusals_told: set[str] = field(default_factory=set)
@@ -193,21 +193,21 @@ class AccountFacts:
         """Return when, by then, DescribeTasks last answered that a task had not stopped; None if it never did."""
         return max((at for at in self._seen_live[task_arn] if at <= until), default=None)
 
-    def requests_described(self, answer: Mapping[str, Any]) -> None:
-        """Note what an answer of DescribeSpotInstanceRequests told the application."""
+    def requests_described(self, answer: Mapping[str, Any], function: Any) -> None:
+        """Note what an answer of DescribeSpotInstanceRequests told an invocation of a function."""
         for each in answer["SpotInstanceRequests"]:
             if each["Status"]["Code"] != "fulfilled":
-                told = (each["Status"]["UpdateTime"], self._clock.now())
-                self._told_by_request.setdefault(each["InstanceId"], told)
+                told = (each["Status"]["UpdateTime"], self._clock.now(), function)
+                self._told_by_request[each["InstanceId"]].append(told)
 
     def was_placed(self, task_arn: str) -> bool:
         """Return whether the application knew on which instance a task is, while ECS described that."""
         return task_arn in self._placed_at
 
     def was_told_by_request(self, task_arn: str, until: datetime) -> bool:
-        """Return whether the Spot request of a task's instance told the application by then that it is interrupted."""
-        told = self._told_by_request.get(self.host_of(task_arn))
-        return told is not None and told[1] <= until
+        """Return whether the Spot request of a task's instance told a function by then that was not killed over it."""
+        told = self._told_by_request[self.host_of(task_arn)]
+        return any(at <= until and not (function and function.kill_reason) for _, at, function in told)
 
     def stop_asked(self, task_arn: str) -> None:
         """Note a StopTask of the application."""
@@ -220,7 +220,7 @@ class AccountFacts:
     def gave_notice(self, instance_id: str, at: datetime) -> bool:
         """Return whether EC2 warned of an instance, or recommended to leave it, at this time."""
         given = [given_at for given_at, _ in self._notices[instance_id]]
-        given += self._told_by_request.get(instance_id, ())[:1]
+        given += [since for since, _, _ in self._told_by_request[instance_id]]
         return any(abs(given_at - at) <= _SECOND for given_at in given)
 
     def warned_at(self, instance_id: str) -> datetime | None:

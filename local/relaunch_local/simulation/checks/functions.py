@@ -60,7 +60,7 @@ class FunctionChecks:
     def ec2_answered(self, action: str, answer: Any) -> None:
         """Note an answer of EC2 on Spot requests."""
         if action == "describe_spot_instance_requests":
-            self._facts.requests_described(answer)
+            self._facts.requests_described(answer, self._runtime.current)
 
     def fleet_answered(self, action: str, answer: Any) -> None:
         """Note an answer of EC2 on instances."""
