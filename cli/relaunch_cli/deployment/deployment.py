@@ -14,6 +14,7 @@ from relaunch_cli.deployment.change_set import NEVER_MADE, ChangeSets, check_sta
 from relaunch_cli.deployment.clusters import changed_clusters
 from relaunch_cli.deployment.concurrency import RESERVATIONS
 from relaunch_cli.deployment.findings import QuotaRequests, Stack, Survey, role_stack_name
+from relaunch_cli.deployment.first_refresh import start_first_refresh
 from relaunch_cli.deployment.function_urls import check_function_urls
 from relaunch_cli.deployment.github_repository import RepositoryIds, describe_environment
 from relaunch_cli.deployment.github_stacks import find_github_stacks
@@ -263,6 +264,7 @@ class Deployment:
         if plan.is_new:
             self.tell(f"{plan.stack}: deploying the application, which takes a few minutes")
             self.sam.create(plan.stack, {**parameters, **extra}, stacks)
+            start_first_refresh(read_stack(plan.stack, stacks), functions, self.tell)
         else:
             self.sam.update(plan.stack, {**parameters, **extra}, is_confirmed=self.is_confirmed)
             named = {**plan.before[plan.stack].parameters, **parameters, **extra}

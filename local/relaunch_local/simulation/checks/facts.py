@@ -70,7 +70,7 @@ class AccountFacts:
     _stop_told_at: dict[str, datetime] = field(default_factory=dict)
     """By task: when the application first handled an event, or got an answer, by which it has stopped."""
     _told_by_request: dict[str, list[tuple[datetime, datetime, Any]]] = field(default_factory=lambda: defaultdict(list))
-    """By instance: since when its Spot request says that it is interrupted, and when which function was told so."""
+    """By instance: since when its Spot request says that it is interrupted, and when which function heard of it."""
     refused: list[tuple[datetime, datetime]] = field(default_factory=list)
     """From when until when checkpoints, RunTask or RegisterTaskDefinition were refused."""
     refusals_told: set[str] = field(default_factory=set)
@@ -194,20 +194,20 @@ class AccountFacts:
         return max((at for at in self._seen_live[task_arn] if at <= until), default=None)
 
     def requests_described(self, answer: Mapping[str, Any], function: Any) -> None:
-        """Note what an answer of DescribeSpotInstanceRequests told an invocation of a function."""
+        """Note an answer of DescribeSpotInstanceRequests to an invocation of a function."""
         for each in answer["SpotInstanceRequests"]:
             if each["Status"]["Code"] != "fulfilled":
-                told = (each["Status"]["UpdateTime"], self._clock.now(), function)
-                self._told_by_request[each["InstanceId"]].append(told)
+                heard = (each["Status"]["UpdateTime"], self._clock.now(), function)
+                self._told_by_request[each["InstanceId"]].append(heard)
 
     def was_placed(self, task_arn: str) -> bool:
         """Return whether the application knew on which instance a task is, while ECS described that."""
         return task_arn in self._placed_at
 
     def was_told_by_request(self, task_arn: str, until: datetime) -> bool:
-        """Return whether the Spot request of a task's instance told a function by then that was not killed over it."""
-        told = self._told_by_request[self.host_of(task_arn)]
-        return any(at <= until and not (function and function.kill_reason) for _, at, function in told)
+        """Return whether a function that was not killed heard by then of the Spot request of a task's instance."""
+        heard = self._told_by_request[self.host_of(task_arn)]
+        return any(at <= until and not (function and function.kill_reason) for _, at, function in heard)
 
     def stop_asked(self, task_arn: str) -> None:
         """Note a StopTask of the application."""

@@ -191,8 +191,8 @@ def _wake_held(job: Job, held: HeldStop, event: TimePassed, now: datetime) -> De
     verdict_at = (job.current_attempt.held_since or _stopping_since(job)) + VERDICT_WAIT
     if now < verdict_at:
         # EC2 may not answer then. The time of an end that has none yet may come with its event.
-        told = replace(event.host, has_ended=False) if event.host is not None else None
-        return set_next_check(decide_held(job, held, told, now)[0], verdict_at)
+        known = replace(event.host, has_ended=False) if event.host is not None else None
+        return set_next_check(decide_held(job, held, known, now)[0], verdict_at)
     noted, stop = decide_held(job, held, event.host, now)
     return follow_stop(noted, stop, now)
 

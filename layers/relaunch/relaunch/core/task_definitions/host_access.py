@@ -34,7 +34,7 @@ _HOST_VOLUME = "volumes[].dockerVolumeConfiguration.driverOpts"
 _OWN_TYPES = ("lustre", "nfs", "nfs4", "tmpfs")
 # With them the kernel does not look at the type; a device without a `/` is relative to where Docker runs, the root.
 _BINDS = ("bind", "rbind")
-# The agent's own, by which ECS mounts EFS: it runs mount(8) on the machine, which finds a disk by its label too, over
+# The agent's own, with which ECS mounts EFS: it runs mount(8) on the machine, which finds a disk by its label too, over
 # any directory that the option `target` names (aws/amazon-ecs-agent, ecs-init/volumes).
 _AGENT_DRIVER = "amazon-ecs-volume-plugin"
 
