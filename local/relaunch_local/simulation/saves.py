@@ -36,6 +36,7 @@ from relaunch_local.simulation.checks.metrics import MetricChecks
 from relaunch_local.simulation.checks.on_demand import OnDemand
 from relaunch_local.simulation.checks.record import check_outcome, check_selection
 from relaunch_local.simulation.checks.refusals import Refusals
+from relaunch_local.simulation.checks.retries import newest_checkpoint
 from relaunch_local.simulation.checks.stalls import StallChecks
 from relaunch_local.simulation.checks.trace import Trace
 from relaunch_local.simulation.checks.trigger_starts import TriggerStarts
@@ -99,7 +100,7 @@ class CheckedWrites:
             before,
             job,
             recipes,
-            self.objects,
+            newest_checkpoint(job, self.invariants.jobs, self.objects),
             now,
             is_sold=is_sold,
             speed=speed,

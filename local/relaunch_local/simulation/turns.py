@@ -11,6 +11,8 @@ from relaunch_local.simulation.scenario import Scenario
 
 # Of a job: its launch, and another after a failure of its start.
 _LAUNCHES = timedelta(minutes=15)
+# Four attempts of an hour at most, after which a job that gains no step fails.
+_STALLED = timedelta(hours=4)
 
 
 def time_in_turn(jobs: Iterable[Job], scenario: Scenario, since: datetime) -> timedelta:
@@ -21,11 +23,15 @@ def time_in_turn(jobs: Iterable[Job], scenario: Scenario, since: datetime) -> ti
     """
     waiting = (job.definition for job in jobs if job.definition.target is Target.ECS and _goes_on(job, since))
     times = (
-        (min(work_of(scenario.recipes[each.name]) / scenario.slowest(each.name), each.max_runtime) + _LAUNCHES)
-        / _at_once(each, scenario)
-        for each in waiting
+        (min(_longest(each, scenario), each.max_runtime) + _LAUNCHES) / _at_once(each, scenario) for each in waiting
     )
     return sum(times, timedelta(0))
+
+
+def _longest(definition: JobDefinition, scenario: Scenario) -> timedelta:
+    recipe = scenario.recipes[definition.name]
+    work = work_of(recipe) / scenario.slowest(definition.name)
+    return work if recipe.stalls_after_seconds is None else max(work, _STALLED)
 
 
 def _goes_on(job: Job, since: datetime) -> bool:

@@ -224,9 +224,8 @@ class Deadlines:
         running = [each for each in self._trainings.running.values() if each.job_id == job.job_id]
         if running:
             return work_of(recipe, max(each.done_at(now) for each in running))
-        uri = newest_checkpoint(job, self._invariants.jobs, self._objects)
-        step = (uri or "").rstrip("/").rpartition("step-")[2]
-        return work_of(recipe, float(step) if step else 0.0)
+        saved = newest_checkpoint(job, self._invariants.jobs, self._objects)
+        return work_of(recipe, saved.step if saved is not None else 0.0)
 
     def _note_start(self, job: Job) -> None:
         attempt = job.attempt

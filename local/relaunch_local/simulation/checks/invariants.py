@@ -339,7 +339,8 @@ class Invariants:
         chosen = attempt.placement
         if known and (known.number, known.placement.number) == (attempt.number, chosen.number):
             return
-        expected = newest_checkpoint(job, self.jobs, self._objects)
+        newest = newest_checkpoint(job, self.jobs, self._objects)
+        expected = newest.uri if newest is not None else None
         self._pending_resumes[job.job_id, attempt.number].add(chosen.resume_uri)
         allowed = {expected}
         chain = [each for each in chain_of(job, self.jobs) if self._live[each] & self.hidden]

@@ -7,7 +7,7 @@ from relaunch.ports import RateStore
 from relaunch_local.simulation.scenario import Scenario
 
 # Trainings save at times between, and a function may read a checkpoint seconds late.
-_TOLERANCE = 0.15
+SPEED_TOLERANCE = 0.15
 
 
 # What speeds are learned on, as it is stored: one, several, and shares of one by NVIDIA MPS.
@@ -32,6 +32,6 @@ def check_learned_speeds(check: Callable[[str, bool, str], None], scenario: Scen
                 continue
             expected = seconds / (seconds / true[record.accelerators] + recipe.save_seconds)
             for each in record.observed:
-                is_true = abs(each.steps_per_second / expected - 1) <= _TOLERANCE
+                is_true = abs(each.steps_per_second / expected - 1) <= SPEED_TOLERANCE
                 message = f"{each.job_id} on {record.accelerators}: {each.steps_per_second:.3f}, not {expected:.3f}"
                 check("a speed that was learned is the true one", is_true, message)

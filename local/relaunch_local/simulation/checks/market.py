@@ -9,10 +9,12 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import WaitReason
 from relaunch.core.selection.expected_cost import START_OVERHEAD
 from relaunch_local.simulation.aws.recipes import Recipe, work_of
-from relaunch_local.simulation.aws.s3 import ObjectStore
+from relaunch_local.simulation.aws.s3 import Checkpoint, ObjectStore
+from relaunch_local.simulation.checks.learned_speeds import SPEED_TOLERANCE
 
 # The clocks of two functions differ by up to six seconds.
 _CLOCK_SKEW = timedelta(seconds=7)
+_ROUNDED = timedelta(seconds=1)
 
 Check = Callable[[str, bool, str], None]
 
@@ -22,7 +24,7 @@ def check_market_wait(  # noqa: PLR0913 - all that the wait depends on
     before: Job | None,
     job: Job,
     recipes: Mapping[str, Recipe],
-    objects: ObjectStore,
+    saved: Checkpoint | None,
     now: datetime,
     *,
     is_sold: bool,
@@ -31,9 +33,10 @@ def check_market_wait(  # noqa: PLR0913 - all that the wait depends on
 ) -> None:
     """Check that a job begins to wait for its market only as long as an on-demand start then meets its deadline.
 
-    `is_sold`: the region sells an on-demand instance, at a price that is known, on which the job may run; `speed` is
-    how fast it is there at best, and `may_be_had` says whether one as fast can be launched now. Where none can, the job
-    may wait while only the time of a start is missing: nothing that is slower keeps the deadline either.
+    `saved` is the checkpoint from which it resumes. `is_sold`: the region sells an on-demand instance, at a price that
+    is known, on which the job may run; `speed` is how fast it is there at best, and `may_be_had` says whether one as
+    fast can be launched now. Where none can, the job may wait while only the time of a start is missing, by what it has
+    learned of speeds: nothing that is slower keeps the deadline either.
     """
     waiting = job.waiting
     definition = job.definition
@@ -44,11 +47,12 @@ def check_market_wait(  # noqa: PLR0913 - all that the wait depends on
     # Where nothing is sold on demand at the price of the job, there is nothing else to wait for.
     if definition.deadline is None or not is_sold or waiting.until is None:
         return
-    saved = objects.newest.get(job.job_id) if definition.checkpoint_uri is not None else None
+    estimate = definition.estimated_duration
+    if estimate is not None and work_of(recipes[definition.name]) > estimate * (1 + definition.padding) + _ROUNDED:
+        return  # it is too low by more than it says
     left = work_of(recipes[definition.name], saved.step if saved is not None else 0.0) / speed
     latest = job.accepted_at + definition.deadline - left
-    if may_be_had(speed):
-        latest -= START_OVERHEAD
+    latest += -START_OVERHEAD if may_be_had(speed) else SPEED_TOLERANCE * left
     is_kept = waiting.until <= max(latest, now) + _CLOCK_SKEW and now <= latest + _CLOCK_SKEW
     message = f"{job.job_id} waits until {waiting.until:%H:%M:%S}, and must start by {latest:%H:%M:%S}"
     check("a wait for the market leaves the time for on-demand", is_kept, message)

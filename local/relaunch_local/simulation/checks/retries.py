@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from relaunch.core.jobs.job import Job
-from relaunch_local.simulation.aws.s3 import ObjectStore
+from relaunch_local.simulation.aws.s3 import Checkpoint, ObjectStore
 
 _RETRY_OF = " retry of "
 # The retry looks its image up again.
@@ -20,12 +20,12 @@ def chain_of(job: Job, jobs: Mapping[str, Job]) -> Iterator[str]:
         job = before
 
 
-def newest_checkpoint(job: Job, jobs: Mapping[str, Job], objects: ObjectStore) -> str | None:
-    """Return where a job must resume now: from its own newest checkpoint, else of the job it retries."""
+def newest_checkpoint(job: Job, jobs: Mapping[str, Job], objects: ObjectStore) -> Checkpoint | None:
+    """Return from what a job must resume now: from its own newest checkpoint, else of the job it retries."""
     if job.definition.checkpoint_uri is None:
         return None
     found = (objects.newest.get(job_id) for job_id in chain_of(job, jobs))
-    return next((each.uri for each in found if each is not None), None)
+    return next((each for each in found if each is not None), None)
 
 
 def check_retry(check: Check, job: Job, jobs: Mapping[str, Job]) -> None:

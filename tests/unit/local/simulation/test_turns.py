@@ -52,6 +52,15 @@ def test_jobs_take_their_turns_in_the_slots_and_on_the_machines_that_may_live(
     assert time_in_turn([*others[:2], over, since_then], scenario, NOW) == timedelta(hours=hours)
 
 
+def test_jobs_that_stall_train_until_they_fail_for_it() -> None:
+    recipe = Recipe(HOUR, checkpoint_seconds=600.0, stalls_after_seconds=0.0)
+    scenario = replace(draw_scenario(Chance(1, lambda: NOW)), recipes={make_job().definition.name: recipe})
+
+    assert time_in_turn([make_job("a", definition=make_definition(max_running_jobs=1))], scenario, NOW) == timedelta(
+        hours=4.25
+    )
+
+
 @pytest.mark.parametrize(("max_machines", "hours"), [(4, 13), (9, 6.5)])
 def test_of_jobs_of_several_nodes_as_many_train_at_once_as_have_all_their_machines(
     max_machines: int, hours: float
