@@ -1,5 +1,6 @@
 """Errors of the command: a message, a hint and an exit code, without a traceback where the user can fix the cause."""
 
+import errno
 import functools
 import os
 import re
@@ -23,6 +24,7 @@ LOGIN_HINT = (
     '--format env)"'
 )
 REGION_HINT = "set AWS_REGION, or a region in the profile"
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BAD_CREDENTIALS = frozenset(
     {
@@ -76,6 +78,8 @@ def explain_error(error: BaseException) -> CommandError | None:
         # An error of botocore can only exist once botocore is imported; importing it takes longer than most commands.
         if type(cause).__module__.startswith("botocore."):
             return _explain_botocore_error(cause)
+        if isinstance(cause, OSError) and cause.errno in _FULL:
+            return CommandError(f"nothing more can be written: {cause.strerror}", "make room, and run it again")
     return _explain_port_error(error)
 
 
