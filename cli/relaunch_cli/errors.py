@@ -30,13 +30,20 @@ _BAD_CREDENTIALS = frozenset(
     {
         "ExpiredToken",
         "ExpiredTokenException",
+        "InvalidAccessKeyId",
         "InvalidClientTokenId",
+        "InvalidToken",
         "UnrecognizedClientException",
         "SignatureDoesNotMatch",
         "InvalidSignatureException",
         "AuthFailure",
     }
 )
+# Of a request whose time is minutes off, as that of a WSL2 that slept (webiny/webiny-js#612). EC2 answers the first to
+# credentials that have expired, too ("Error codes for the Amazon EC2 API").
+_BAD_TIME = frozenset({"RequestExpired", "RequestTimeTooSkewed"})
+_BAD_TIME_TEXT = re.compile("Signature (expired|not yet current)")
+_CLOCK_HINT = "set the clock of this machine: it is minutes off"
 # What AWS answers to good credentials where the region is off in their account (aws/chalice#1445, fog/fog-aws#585).
 _MAYBE_OFF = frozenset({"InvalidClientTokenId", "UnrecognizedClientException", "AuthFailure"})
 # The regions that are on in every account ("Enable or disable AWS Regions in your account", Account Management guide).
@@ -129,6 +136,9 @@ def _explain_client_error(error: "ClientError") -> CommandError:
     code = error_code(error)
     call = error.operation_name
     text = error.response.get("Error", {}).get("Message", "") or code
+    if code in _BAD_TIME or (code in _BAD_CREDENTIALS and _BAD_TIME_TEXT.match(text)):
+        hint = _CLOCK_HINT + (f"; or {CREDENTIALS_HINT}: they have expired" if code == "RequestExpired" else "")
+        return CommandError(f"AWS does not accept the time of the request ({code}): {text}", hint, exit_codes.REFUSED)
     if code in _BAD_CREDENTIALS:
         hint = CREDENTIALS_HINT + _region_hint(error)
         return CommandError(f"AWS does not accept the credentials ({code}): {text}", hint, exit_codes.REFUSED)

@@ -99,6 +99,25 @@ def test_credentials_may_be_refused_because_the_region_is_off(code, region, name
     assert named is None or named in failure.hint
 
 
+@pytest.mark.parametrize(
+    ("code", "text", "or_expired"),
+    [
+        ("InvalidSignatureException", "Signature expired: 20261130T1 is now earlier than 20261130T2", False),
+        ("SignatureDoesNotMatch", "Signature not yet current: 20261130T2 is still later than 20261130T1", False),
+        ("RequestTimeTooSkewed", "The difference between the request time and the current time is too large.", False),
+        ("RequestExpired", "Request has expired.", True),
+    ],
+)
+def test_a_clock_that_is_wrong_is_not_called_bad_credentials(code, text, or_expired):
+    failure = explain_error(boto.ClientError({"Error": {"Code": code, "Message": text}}, "DescribeStacks"))
+
+    assert failure is not None
+    assert failure.exit_code == 5
+    assert failure.message == f"AWS does not accept the time of the request ({code}): {text}"
+    assert failure.hint.startswith("set the clock of this machine")
+    assert ("aws sso login" in failure.hint) is or_expired
+
+
 def test_who_signed_in_with_aws_login_hears_what_to_type():
     failure = explain_error(boto.MissingDependencyException(msg="login needs botocore[crt]"))
 
