@@ -24,6 +24,8 @@ LOGIN_HINT = (
     '--format env)"'
 )
 REGION_HINT = "set AWS_REGION, or a region in the profile"
+# A ValueError of botocore's, as of an address without https://.
+_BAD_ENDPOINT = "Invalid endpoint: "
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BAD_CREDENTIALS = frozenset(
@@ -85,6 +87,12 @@ def explain_error(error: BaseException) -> CommandError | None:
         # An error of botocore can only exist once botocore is imported; importing it takes longer than most commands.
         if type(cause).__module__.startswith("botocore."):
             return _explain_botocore_error(cause)
+        if isinstance(cause, EOFError):
+            # botocore asks for the code of an MFA device.
+            return CommandError("a question was not answered: nobody can be asked here", "", exit_codes.CANCELLED)
+        if isinstance(cause, ValueError) and (text := str(cause)).startswith(_BAD_ENDPOINT):
+            hint = f"set or unset what names it{_named_endpoints()}"
+            return CommandError(f"AWS cannot be reached: {text}", hint, exit_codes.REFUSED)
         if isinstance(cause, OSError) and cause.errno in _FULL:
             return CommandError(f"nothing more can be written: {cause.strerror}", "make room, and run it again")
     return _explain_port_error(error)
@@ -123,11 +131,14 @@ def _explain_botocore_error(error: BaseException) -> CommandError:
         hint = "`make local` starts another: paste what it prints; a new terminal is without these endpoints"
         return CommandError(f"the local world at {url} has ended", hint, exit_codes.REFUSED)
     if isinstance(error, exceptions.ConnectionError | exceptions.HTTPClientError):
-        endpoints = {key: value for key, value in os.environ.items() if key.startswith("AWS_ENDPOINT_URL")}
-        shown = "".join(f"; {key} is {value}" for key, value in sorted(endpoints.items()))
-        hint = f"check the network, the region and AWS_ENDPOINT_URL{shown}"
+        hint = f"check the network, the region and AWS_ENDPOINT_URL{_named_endpoints()}"
         return CommandError(f"AWS cannot be reached: {text}", hint, exit_codes.REFUSED)
     return CommandError(f"the call to AWS failed: {text}", "", exit_codes.REFUSED)
+
+
+def _named_endpoints() -> str:
+    named = {key: value for key, value in os.environ.items() if key.startswith("AWS_ENDPOINT_URL")}
+    return "".join(f"; {key} is {value}" for key, value in sorted(named.items()))
 
 
 def _explain_client_error(error: "ClientError") -> CommandError:

@@ -1,5 +1,6 @@
 """Errors of AWS and of the ports as messages; bugs are none of these."""
 
+import boto3
 import pytest
 import typer
 from botocore import exceptions as boto
@@ -64,6 +65,25 @@ def test_an_unreachable_endpoint_names_the_variable_that_points_there(monkeypatc
 
     assert failure is not None
     assert failure.hint.endswith("AWS_ENDPOINT_URL_ECS is http://127.0.0.1:9")
+
+
+def test_an_endpoint_that_is_no_address_is_no_bug(monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "localhost")
+    with pytest.raises(ValueError, match="Invalid endpoint") as refused:
+        boto3.Session("a", "b", region_name="us-east-1").client("ecs")
+
+    failure = explain_error(refused.value)
+
+    assert failure is not None
+    assert (failure.message, failure.exit_code) == ("AWS cannot be reached: Invalid endpoint: localhost", 5)
+    assert failure.hint == "set or unset what names it; AWS_ENDPOINT_URL is localhost"
+
+
+def test_a_code_that_nobody_types_is_a_question_that_was_not_answered():
+    failure = explain_error(EOFError("EOF when reading a line"))
+
+    assert failure is not None
+    assert failure.exit_code == 130
 
 
 def test_a_local_world_that_has_ended_is_no_matter_of_the_network():
