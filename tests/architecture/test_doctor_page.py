@@ -3,7 +3,7 @@
 import json
 import re
 
-from architecture.conftest import as_list
+from architecture.conftest import Template, as_list
 from fakes.aws import aws_in_process
 from fakes.broken_accounts import BROKEN, look, whole_account
 from fakes.repository import REPOSITORY
@@ -26,6 +26,26 @@ def action_of(call: str) -> str:
     return ACTIONS.get(call, f"{PREFIXES.get(service, service)}:{operation}")
 
 
+def resources_of(action: str) -> list[str]:
+    """The resources for which the policy allows an action."""
+    return [arn for each in STATEMENTS if action in as_list(each["Action"]) for arn in as_list(each["Resource"])]
+
+
+def test_the_policy_reads_every_role_and_dead_letter_queue_of_the_application(template: Template) -> None:
+    for kind, action in (("AWS::IAM::Role", "iam:GetRole"), ("AWS::SQS::Queue", "sqs:GetQueueAttributes")):
+        there = [name for name, each in template.resources.items() if each["Type"] == kind]
+        looked_at = [name for name in there if kind == "AWS::IAM::Role" or name.endswith("DeadLetterQueue")]
+
+        allowed = resources_of(action)
+        assert [name for name in looked_at if not any(f"vision-{name}-" in arn for arn in allowed)] == []
+
+
+def test_the_policy_lists_all_stacks_among_which_those_of_repositories_are() -> None:
+    # Without a name DescribeStacks needs both, for all ("DescribeStacks", AWS CloudFormation API Reference).
+    assert "*" in resources_of("cloudformation:DescribeStacks")
+    assert "*" in resources_of("cloudformation:ListStacks")
+
+
 def test_the_policy_has_every_call_and_reads_only() -> None:
     called: set[str] = set()
     with aws_in_process():
@@ -41,6 +61,7 @@ def test_the_policy_has_every_call_and_reads_only() -> None:
     # Images in ECR, schedules, interface endpoints, and what follows from a revision that is not the latest, are not in
     # this account.
     assert allowed - called == {
+        "cloudformation:ListStacks",
         "ec2:DescribeSecurityGroups",
         "ecr:BatchGetImage",
         "ecr:GetDownloadUrlForLayer",

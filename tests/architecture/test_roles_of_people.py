@@ -9,6 +9,7 @@ from architecture.command_page import actions_of, calls_of, commands, rows
 from architecture.role_policies import RolePolicies
 from architecture.written_template import written_template
 from fakes.repository import REPOSITORY
+from relaunch_cli.deployment.findings import github_stack_name, role_stack_name
 from relaunch_local.iam.permission import ContextValue
 
 SECURITY_PAGE = (REPOSITORY / "docs" / "security.md").read_text(encoding="utf-8")
@@ -107,6 +108,21 @@ def test_an_operator_may_call_what_the_command_calls(command: str) -> None:
     denied = {action for action in actions_of(command) if not allows("OperatorRole", action)}
 
     assert denied == (OF_WHOEVER_DEPLOYS if command == "init" else set())
+
+
+@pytest.mark.parametrize(
+    "stack",
+    [
+        "relaunch",
+        "relaunch-training",
+        role_stack_name("relaunch", "vision"),
+        github_stack_name("relaunch", "acme/vision"),
+    ],
+)
+def test_an_operator_reads_every_stack_that_init_looks_for(stack: str) -> None:
+    arn = f"arn:aws:cloudformation:{IN_REGION}:stack/{stack}/0a1b"
+
+    assert policies_of("OperatorRole").allows("cloudformation:DescribeStacks", arn)
 
 
 def test_an_operator_stops_the_tasks_of_its_cluster_and_reads_manifests_alone() -> None:
