@@ -40,12 +40,6 @@ def test_the_policy_reads_every_role_and_dead_letter_queue_of_the_application(te
         assert [name for name in looked_at if not any(f"vision-{name}-" in arn for arn in allowed)] == []
 
 
-def test_the_policy_lists_all_stacks_among_which_those_of_repositories_are() -> None:
-    # Without a name DescribeStacks needs both, for all ("DescribeStacks", AWS CloudFormation API Reference).
-    assert "*" in resources_of("cloudformation:DescribeStacks")
-    assert "*" in resources_of("cloudformation:ListStacks")
-
-
 def test_the_policy_has_every_call_and_reads_only() -> None:
     called: set[str] = set()
     with aws_in_process():
@@ -61,7 +55,6 @@ def test_the_policy_has_every_call_and_reads_only() -> None:
     # Images in ECR, schedules, interface endpoints, and what follows from a revision that is not the latest, are not in
     # this account.
     assert allowed - called == {
-        "cloudformation:ListStacks",
         "ec2:DescribeSecurityGroups",
         "ecr:BatchGetImage",
         "ecr:GetDownloadUrlForLayer",
