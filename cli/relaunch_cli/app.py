@@ -140,7 +140,7 @@ def run() -> None:
         failure = explain_error(error)
         if failure is not None:
             # Python would write once more what is left, and end with an exit code of its own.
-            sys.stdout = None  # type: ignore[assignment]
+            sys.stdout = None
         elif os.environ.get(DEBUG_VARIABLE):
             raise
         else:
