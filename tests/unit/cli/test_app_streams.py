@@ -43,6 +43,13 @@ def test_a_closed_standard_input_is_an_empty_one():
     assert "-:1:1: the file is empty" in ended.stderr.decode()
 
 
+def test_a_closed_standard_output_is_no_bug():
+    ended = run(PLAIN, "plan", "--offline", "--gpu", "1", "--json", redirect=">&-")
+
+    assert ended.returncode == 0
+    assert "unforeseen" not in ended.stderr.decode()
+
+
 @pytest.mark.parametrize(("encoding", "shown"), [("ascii", "gr??e ?"), ("latin-1", "größe ?"), ("utf-8", "größe …")])
 def test_what_an_encoding_does_not_have_is_a_question_mark(encoding, shown):
     ended = run(PRINTING, PYTHONIOENCODING=encoding)
