@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def find_node_fits(job: Job, labels: "NodeLabels | None" = None) -> "tuple[NodeFit, ...]":
     """Return what each node says of the job's pod, if it has none yet; empty if none can tell, or cannot be read.
 
-    `labels` are those that the stack names, None if they are not known. Nothing is said of a cluster without the pod:
+    `labels` are those that the stack names, None if they are not known. A cluster without the pod tells nothing:
     the context of a kubeconfig may be that of another one.
     """
     attempt = job.attempt

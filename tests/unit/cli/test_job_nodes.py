@@ -53,7 +53,7 @@ def test_a_pod_without_a_node_is_told_where_it_would_fit(pending):
     assert [(each.node, each.fits) for each in find_node_fits(pending)] == [("n1", True), ("n2", False)]
 
 
-def test_nothing_is_said_of_a_cluster_that_does_not_have_the_pod(pending):
+def test_a_cluster_without_the_pod_tells_nothing(pending):
     elsewhere = replace(pending, attempt=make_attempt(placement=make_placement(task_id="resnet-1-2")))
 
     assert find_node_fits(elsewhere) == ()
