@@ -2,13 +2,15 @@
 
 import os
 import sys
+from io import TextIOWrapper
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from relaunch_cli import exit_codes
 from relaunch_cli.bugs import DEBUG_VARIABLE, describe_bug
-from relaunch_cli.errors import print_error
+from relaunch_cli.errors import explain_error, print_error
 from relaunch_cli.lazy_commands import COMPLETE_VARIABLE, lazy_group
 from relaunch_cli.terminal import echo
 
@@ -124,6 +126,7 @@ def run() -> None:
         from typer.completion import get_completion_inspect_parameters  # noqa: PLC0415 - where a shell asks only
 
         get_completion_inspect_parameters()  # it registers the shells, too
+    _prepare_streams()
     stdout = sys.stdout
     try:
         app()
@@ -133,8 +136,22 @@ def run() -> None:
             raise SystemExit(exit_codes.OK) from None
         raise
     except Exception as error:
-        if os.environ.get(DEBUG_VARIABLE):
+        # What is printed outside of a command, as its help, fails here where nothing more can be written.
+        failure = explain_error(error)
+        if failure is not None:
+            # Python would write once more what is left, and end with an exit code of its own.
+            sys.stdout = None
+        elif os.environ.get(DEBUG_VARIABLE):
             raise
-        failure = describe_bug(error)
+        else:
+            failure = describe_bug(error)
         print_error(failure)
         raise SystemExit(failure.exit_code) from error
+
+
+def _prepare_streams() -> None:
+    """Let what a terminal's encoding does not have be printed as `?`, and a closed standard input be an empty one."""
+    if sys.stdin is None:
+        sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - it stays open
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")

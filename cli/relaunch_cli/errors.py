@@ -1,5 +1,6 @@
 """Errors of the command: a message, a hint and an exit code, without a traceback where the user can fix the cause."""
 
+import errno
 import functools
 import os
 import re
@@ -23,18 +24,28 @@ LOGIN_HINT = (
     '--format env)"'
 )
 REGION_HINT = "set AWS_REGION, or a region in the profile"
+# A ValueError of botocore's, as of an address without https://.
+_BAD_ENDPOINT = "Invalid endpoint: "
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BAD_CREDENTIALS = frozenset(
     {
         "ExpiredToken",
         "ExpiredTokenException",
+        "InvalidAccessKeyId",
         "InvalidClientTokenId",
+        "InvalidToken",
         "UnrecognizedClientException",
         "SignatureDoesNotMatch",
         "InvalidSignatureException",
         "AuthFailure",
     }
 )
+# Of a request whose time is minutes off, as that of a WSL2 that slept (webiny/webiny-js#612). EC2 answers the first to
+# credentials that have expired, too ("Error codes for the Amazon EC2 API").
+_BAD_TIME = frozenset({"RequestExpired", "RequestTimeTooSkewed"})
+_BAD_TIME_TEXT = re.compile("Signature (expired|not yet current)")
+_CLOCK_HINT = "set the clock of this machine: it is minutes off"
 # What AWS answers to good credentials where the region is off in their account (aws/chalice#1445, fog/fog-aws#585).
 _MAYBE_OFF = frozenset({"InvalidClientTokenId", "UnrecognizedClientException", "AuthFailure"})
 # The regions that are on in every account ("Enable or disable AWS Regions in your account", Account Management guide).
@@ -76,6 +87,14 @@ def explain_error(error: BaseException) -> CommandError | None:
         # An error of botocore can only exist once botocore is imported; importing it takes longer than most commands.
         if type(cause).__module__.startswith("botocore."):
             return _explain_botocore_error(cause)
+        if isinstance(cause, EOFError):
+            # botocore asks for the code of an MFA device.
+            return CommandError("a question was not answered: nobody can be asked here", "", exit_codes.CANCELLED)
+        if isinstance(cause, ValueError) and (text := str(cause)).startswith(_BAD_ENDPOINT):
+            hint = f"set or unset what names it{_named_endpoints()}"
+            return CommandError(f"AWS cannot be reached: {text}", hint, exit_codes.REFUSED)
+        if isinstance(cause, OSError) and cause.errno in _FULL:
+            return CommandError(f"nothing more can be written: {cause.strerror}", "make room, and run it again")
     return _explain_port_error(error)
 
 
@@ -112,11 +131,14 @@ def _explain_botocore_error(error: BaseException) -> CommandError:
         hint = "`make local` starts another: paste what it prints; a new terminal is without these endpoints"
         return CommandError(f"the local world at {url} has ended", hint, exit_codes.REFUSED)
     if isinstance(error, exceptions.ConnectionError | exceptions.HTTPClientError):
-        endpoints = {key: value for key, value in os.environ.items() if key.startswith("AWS_ENDPOINT_URL")}
-        shown = "".join(f"; {key} is {value}" for key, value in sorted(endpoints.items()))
-        hint = f"check the network, the region and AWS_ENDPOINT_URL{shown}"
+        hint = f"check the network, the region and AWS_ENDPOINT_URL{_named_endpoints()}"
         return CommandError(f"AWS cannot be reached: {text}", hint, exit_codes.REFUSED)
     return CommandError(f"the call to AWS failed: {text}", "", exit_codes.REFUSED)
+
+
+def _named_endpoints() -> str:
+    named = {key: value for key, value in os.environ.items() if key.startswith("AWS_ENDPOINT_URL")}
+    return "".join(f"; {key} is {value}" for key, value in sorted(named.items()))
 
 
 def _explain_client_error(error: "ClientError") -> CommandError:
@@ -125,6 +147,9 @@ def _explain_client_error(error: "ClientError") -> CommandError:
     code = error_code(error)
     call = error.operation_name
     text = error.response.get("Error", {}).get("Message", "") or code
+    if code in _BAD_TIME or (code in _BAD_CREDENTIALS and _BAD_TIME_TEXT.match(text)):
+        hint = _CLOCK_HINT + (f"; or {CREDENTIALS_HINT}: they have expired" if code == "RequestExpired" else "")
+        return CommandError(f"AWS does not accept the time of the request ({code}): {text}", hint, exit_codes.REFUSED)
     if code in _BAD_CREDENTIALS:
         hint = CREDENTIALS_HINT + _region_hint(error)
         return CommandError(f"AWS does not accept the credentials ({code}): {text}", hint, exit_codes.REFUSED)

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 def find_node_fits(job: Job, labels: "NodeLabels | None" = None) -> "tuple[NodeFit, ...]":
     """Return what each node says of the job's pod, if it has none yet; empty if none can tell, or cannot be read.
 
-    `labels` are those that the stack names, None if they are not known.
+    `labels` are those that the stack names, None if they are not known. A cluster without the pod tells nothing:
+    the context of a kubeconfig may be that of another one.
     """
-    is_placed = job.attempt is not None and job.attempt.node is not None
-    if job.state is not JobState.LAUNCHING or is_placed:
+    attempt = job.attempt
+    if job.state is not JobState.LAUNCHING or attempt is None or attempt.node is not None or attempt.task_id is None:
         return ()
 
     if predict_job_fit(job.definition, ()) is None:
@@ -28,7 +29,10 @@ def find_node_fits(job: Job, labels: "NodeLabels | None" = None) -> "tuple[NodeF
 
     try:
         with open_cluster(None, "") as cluster:
-            return predict_job_fit(job.definition, ClusterInspection(cluster).gpu_nodes(), labels) or ()
+            inspection = ClusterInspection(cluster)
+            if not inspection.has_task(attempt.task_id):
+                return ()
+            return predict_job_fit(job.definition, inspection.gpu_nodes(), labels) or ()
     except PortError:
         # Whoever may not read nodes is told what the scheduler said.
         return ()

@@ -131,6 +131,18 @@ def find_attempt(number: int | None, attempts: "Sequence[AnyAttempt]", job_id: s
     raise CommandError(f"{job_id} has no attempt {number}", hint, exit_codes.NOT_FOUND)
 
 
+def check_rank(rank: int, history: "JobHistory | JobRuns") -> None:
+    """Check that a job has a node of this rank.
+
+    Raises:
+        CommandError: it has fewer nodes.
+    """
+    nodes = history.job.definition.nodes
+    if rank >= nodes:
+        has = f"it has {nodes}, counted from 0" if nodes > 1 else "it has one, 0: leave --rank out"
+        raise CommandError(f"{history.job.job_id} has no node {rank}", has, exit_codes.NOT_FOUND)
+
+
 def find_container(name: str | None, history: "JobHistory | JobRuns") -> str:
     """Return the container of this name; without a name the one whose exit code is the job's.
 

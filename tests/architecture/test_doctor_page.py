@@ -3,7 +3,7 @@
 import json
 import re
 
-from architecture.conftest import as_list
+from architecture.conftest import Template, as_list
 from fakes.aws import aws_in_process
 from fakes.broken_accounts import BROKEN, look, whole_account
 from fakes.repository import REPOSITORY
@@ -24,6 +24,20 @@ ACTIONS = {
 def action_of(call: str) -> str:
     service, _, operation = call.partition(":")
     return ACTIONS.get(call, f"{PREFIXES.get(service, service)}:{operation}")
+
+
+def resources_of(action: str) -> list[str]:
+    """The resources for which the policy allows an action."""
+    return [arn for each in STATEMENTS if action in as_list(each["Action"]) for arn in as_list(each["Resource"])]
+
+
+def test_the_policy_reads_every_role_and_dead_letter_queue_of_the_application(template: Template) -> None:
+    for kind, action in (("AWS::IAM::Role", "iam:GetRole"), ("AWS::SQS::Queue", "sqs:GetQueueAttributes")):
+        there = [name for name, each in template.resources.items() if each["Type"] == kind]
+        looked_at = [name for name in there if kind == "AWS::IAM::Role" or name.endswith("DeadLetterQueue")]
+
+        allowed = resources_of(action)
+        assert [name for name in looked_at if not any(f"vision-{name}-" in arn for arn in allowed)] == []
 
 
 def test_the_policy_has_every_call_and_reads_only() -> None:

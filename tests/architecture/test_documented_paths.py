@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from architecture.conftest import Template
 from fakes.repository import REPOSITORY
 from relaunch.core.jobs.state import WaitReason
 
@@ -35,3 +36,14 @@ def test_the_command_page_names_all_that_a_job_may_wait_for():
     line = next(line for line in page.splitlines() if line.startswith("- `waiting`:"))
 
     assert {reason.value for reason in WaitReason} <= set(re.findall(r"`([\w-]+)`", line))
+
+
+def test_the_page_of_operations_has_a_row_for_each_alarm_and_counts_those_that_every_stack_has(template: Template):
+    page = (REPOSITORY / "docs" / "operations.md").read_text(encoding="utf-8")
+    alarms = template.of_type("CloudWatch::Alarm")
+    of_every_stack = [name for name in alarms if template.resources[name]["Condition"] == "HasMonitoring"]
+
+    assert set(re.findall(r"^\| `(\w+Alarm)` \|", page, re.MULTILINE)) == set(alarms)
+    assert len(of_every_stack) == 16
+    assert "\nSixteen, each on one metric," in page
+    assert "| CloudWatch alarms | sixteen, two more" in page

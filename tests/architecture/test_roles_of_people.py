@@ -6,9 +6,11 @@ from functools import cache
 import pytest
 
 from architecture.command_page import actions_of, calls_of, commands, rows
+from architecture.conftest import Template
 from architecture.role_policies import RolePolicies
 from architecture.written_template import written_template
 from fakes.repository import REPOSITORY
+from relaunch_cli.deployment.findings import github_stack_name, role_stack_name
 from relaunch_local.iam.permission import ContextValue
 
 SECURITY_PAGE = (REPOSITORY / "docs" / "security.md").read_text(encoding="utf-8")
@@ -107,6 +109,33 @@ def test_an_operator_may_call_what_the_command_calls(command: str) -> None:
     denied = {action for action in actions_of(command) if not allows("OperatorRole", action)}
 
     assert denied == (OF_WHOEVER_DEPLOYS if command == "init" else set())
+
+
+@pytest.mark.parametrize(
+    "stack",
+    [
+        "relaunch",
+        "relaunch-training",
+        role_stack_name("relaunch", "vision"),
+        github_stack_name("relaunch", "acme/vision"),
+    ],
+)
+def test_an_operator_reads_every_stack_that_init_looks_for(stack: str) -> None:
+    arn = f"arn:aws:cloudformation:{IN_REGION}:stack/{stack}/0a1b"
+
+    assert policies_of("OperatorRole").allows("cloudformation:DescribeStacks", arn)
+
+
+def test_an_operator_redrives_every_dead_letter_that_has_a_queue_to_go_to(template: Template) -> None:
+    policies = policies_of("OperatorRole")
+    urls = {output: output.removesuffix("Url") for output in template.outputs if output.endswith("QueueUrl")}
+    dead = [name for name in urls.values() if name.endswith("DeadLetterQueue")]
+    sources = [name for name in urls.values() if name.replace("Queue", "DeadLetterQueue") in dead]
+
+    assert len(dead) > len(sources) > 5
+    for action, names in (("ReceiveMessage", dead), ("DeleteMessage", dead), ("SendMessage", sources)):
+        arns = [f"arn:aws:sqs:{IN_REGION}:relaunch-{name}-Z1Y2" for name in names]
+        assert [arn for arn in arns if not policies.allows(f"sqs:{action}", arn)] == []
 
 
 def test_an_operator_stops_the_tasks_of_its_cluster_and_reads_manifests_alone() -> None:

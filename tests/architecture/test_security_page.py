@@ -16,6 +16,7 @@ from fakes.repository import REPOSITORY
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, S3Trigger, Trigger
 from relaunch.core.jobs.budgets import Budget
+from relaunch_local.templates.document import read_template
 
 PAGE = (REPOSITORY / "docs" / "security.md").read_text(encoding="utf-8")
 REGISTER, APPLY, SUBMIT, READ, SET_BUDGETS, OPERATE = (
@@ -67,6 +68,15 @@ def test_who_operates_may_call_beside_that_what_changes_jobs_and_dead_letters() 
 
     assert called - scores <= actions_of(APPLY) | actions_of(READ) | actions_of(OPERATE)
     assert actions_of(OPERATE) <= called
+
+
+def test_who_operates_may_reach_every_dead_letter_and_the_queue_that_it_came_from() -> None:
+    named = {arn for each in OPERATE for arn in as_list(each["Resource"]) if ":sqs:" in arn}
+    queues = {arn.rpartition(":")[2].removeprefix("vision-").removesuffix("-*") for arn in named}
+    dead = {name for name in read_template("template.yaml").resources if name.endswith("DeadLetterQueue")}
+
+    assert dead <= queues
+    assert {name.replace("DeadLetterQueue", "Queue") for name in dead} - queues == {"RefreshOfferingsQueue"}
 
 
 def test_who_submits_may_call_the_function_alone() -> None:

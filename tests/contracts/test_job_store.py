@@ -99,10 +99,18 @@ class TestSaving:
 
         assert runs is not None
         assert (runs.job.job_id, runs.job.state, runs.job.ended_at) == (job.job_id, job.state, job.ended_at)
-        assert runs.job.definition == (job.definition.target, job.definition.container)
+        assert runs.job.definition == (job.definition.target, job.definition.container, 1)
         assert runs.job.revision == (job.revision.arn, tuple((each.name,) for each in job.revision.containers))
         assert runs.attempts == ((1, (ended.task_id,), (NOW,)), (2, (job.current_attempt.task_id,), None))
         assert store.load_runs("resnet") is None
+
+    def test_the_runs_of_a_job_say_how_many_nodes_it_has(self, store: JobStore) -> None:
+        job = create(store, make_job(definition=make_definition(nodes=3)))
+
+        runs = store.load_runs(job.job_id)
+
+        assert runs is not None
+        assert runs.job.definition.nodes == 3
 
     def test_a_job_that_lays_its_attempt_aside_is_loaded_without_one(self, store: JobStore) -> None:
         job = store.save_job(Decision(replace(create(store, make_job()), attempt=make_attempt())))

@@ -157,6 +157,14 @@ class FakeStacks:
         # Newest first.
         return {"StackEvents": list(reversed(known[:-1] if self._goes_on() else known))}
 
+    def list_change_sets(self, **request: Any) -> dict[str, Any]:
+        """Return the change sets of a stack that were not executed, a page for each."""
+        self._called("ListChangeSets", request)
+        names = sorted(name for name, each in self.change_sets.items() if each["StackName"] == request["StackName"])
+        page = int(request.get("NextToken", "0"))
+        shown = [{"ChangeSetId": name, "ExecutionStatus": "AVAILABLE"} for name in names[page : page + 1]]
+        return {"Summaries": shown, **({"NextToken": str(page + 1)} if page + 1 < len(names) else {})}
+
     def delete_change_set(self, **request: Any) -> dict[str, Any]:
         del self.change_sets[self._called("DeleteChangeSet", request)["ChangeSetName"]]
         return {}

@@ -3,14 +3,15 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from relaunch.core.checks import Check
+from relaunch.core.checks import Check, unknown
 from relaunch_cli.account_checks.roles import read_policy
 from relaunch_cli.account_checks.stack_roles import RoleFacts, StackFacts, check_roles
-from relaunch_cli.account_readers.calls import AccountCalls
+from relaunch_cli.account_readers.calls import AccountCalls, UnreadError
 from relaunch_cli.account_readers.ecs import read_stack
 from relaunch_cli.deployment.change_set import stack_of
 from relaunch_cli.deployment.github_stacks import is_github_stack
 
+OF_REPOSITORIES = "roles of repositories at GitHub"
 _ENDS = ("", "-training", "-machines")
 _ROLE = "AWS::IAM::Role"
 _POLICY = "AWS::IAM::Policy"
@@ -24,8 +25,16 @@ def check_stack_roles(stack: str, calls: AccountCalls) -> Iterator[Check]:
     Raises:
         UnreadError: something of them cannot be read.
     """
-    names = [*(f"{stack}{end}" for end in _ENDS), *_find_github_stacks(stack, calls)]
+    names = [f"{stack}{end}" for end in _ENDS]
+    unread = None
+    try:
+        names += _find_github_stacks(stack, calls)
+    except UnreadError as error:
+        # To look through all stacks is more than to read those of the deployment.
+        unread = error
     yield from check_roles([role for name in names for role in _read_roles(name, calls)])
+    if unread is not None:
+        yield unknown(OF_REPOSITORIES, unread.reason, f"{unread.to_do}, for all stacks, which takes ListStacks too")
 
 
 def _find_github_stacks(stack: str, calls: AccountCalls) -> Iterator[str]:

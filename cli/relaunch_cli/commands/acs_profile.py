@@ -22,6 +22,7 @@ from relaunch.core.kubernetes.acs_profile import (
 )
 from relaunch.ports import TransientError
 from relaunch_cli import exit_codes
+from relaunch_cli.confirmation import confirm
 from relaunch_cli.errors import CommandError
 from relaunch_cli.options import Json
 from relaunch_cli.own_cluster import Context, Kubeconfig, open_cluster
@@ -139,7 +140,7 @@ def _change(cluster: "KubernetesClient", pods: "PodSelection", driver: str, *, i
             for each in change.overlaps:
                 print_note(f"{each} sets a driver for some of these pods, too: which one counts is not documented")
             if not is_sure:
-                _confirm()
+                confirm("Change kube-system/acs-profile?", done="changed", does="changes it")
             confirmed = change
         if not change.is_needed or _replace(cluster, profile.with_value(KEY, change.after)):
             if as_json:
@@ -198,12 +199,3 @@ def _naming_permission(verb: str) -> "Iterator[None]":
 
 def _refuse(error: "ProfileError") -> CommandError:
     return CommandError(f"`selectors` of kube-system/acs-profile cannot be changed safely: {error}", _EDIT)
-
-
-def _confirm() -> None:
-    try:
-        is_confirmed = typer.confirm("Change kube-system/acs-profile?", err=True)
-    except typer.Abort:
-        raise CommandError("not confirmed: nothing was changed", "--yes changes it without asking") from None
-    if not is_confirmed:
-        raise CommandError("nothing was changed", exit_code=exit_codes.CANCELLED)

@@ -7,7 +7,7 @@ import typer
 
 from relaunch.core.definitions.targets import Target
 from relaunch_cli.job_logs import JobLogs, follow_logs
-from relaunch_cli.lookup import connect, find_attempt, find_container, load_runs
+from relaunch_cli.lookup import check_rank, connect, find_attempt, find_container, load_runs
 from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack, parse_age
 from relaunch_cli.terminal import echo, log_lines
 from relaunch_cli.views.json_output.job_list import log_line_json
@@ -49,6 +49,7 @@ def logs(  # noqa: PLR0913 - a command has the options it has
         history = load_runs(jobs, job)
     if not follow or history.job.state.is_final:
         find_attempt(attempt, history.attempts, history.job.job_id)
+    check_rank(rank, history)
     match history.job.definition.target:
         case Target.ECS:
             source = connection.logs

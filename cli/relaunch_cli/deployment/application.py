@@ -20,6 +20,7 @@ from relaunch_cli.deployment.stack_events import StackEvents, progress_line
 
 _POLL_SECONDS = 2.0
 _SHOWN_LINES = 30
+_STANDARD_ERROR = 2
 
 
 @dataclass(frozen=True)
@@ -88,17 +89,27 @@ class SamDeploy:
                 output = _tail(log.read().decode(errors="replace"))
                 raise RefusedError(f"the stack {stack} was not deployed: {events.first_failure or output}")
 
-    def update(self, stack: str, parameters: Mapping[str, str], *, is_confirmed: bool) -> None:
+    def update(self, stack: str, parameters: Mapping[str, str], stacks: Any, *, is_confirmed: bool) -> None:
         """Update the stack; SAM CLI shows the changes and asks, unless they are confirmed already.
 
         Raises:
-            RefusedError: SAM CLI failed, and has said why.
+            RefusedError: SAM CLI failed, and has said why; or the answer was no.
         """
         options = ["--no-fail-on-empty-changeset", *(["--no-confirm-changeset"] if is_confirmed else [])]
         command = self._command(stack, parameters, *options)
-        done = subprocess.run(command, check=False, cwd=self.source.folder, env=_environment(self.region))
+        before = set() if is_confirmed else _left(stack, stacks)
+        # Standard output has the result of this command alone.
+        done = subprocess.run(
+            command, check=False, cwd=self.source.folder, env=_environment(self.region), stdout=_STANDARD_ERROR
+        )
         if done.returncode != 0:
             raise RefusedError(f"the stack {stack} was not updated (see above)", exit_codes.REFUSED)
+        # After a no it ends with 0, as after an update, and leaves its change set.
+        declined = set() if is_confirmed else _left(stack, stacks) - before
+        for each in declined:
+            stacks.delete_change_set(StackName=stack, ChangeSetName=each)
+        if declined:
+            raise RefusedError(f"the changes of {stack} were not confirmed: it is as it was", exit_codes.CANCELLED)
 
     def _command(self, stack: str, parameters: Mapping[str, str], *options: str) -> Sequence[str | Path]:
         return [
@@ -115,6 +126,18 @@ class SamDeploy:
         for event in events.read():
             if line := progress_line(event):
                 self.tell(line)
+
+
+def _left(stack: str, stacks: Any) -> set[str]:
+    """Return the change sets of a stack that could be executed."""
+    found: set[str] = set()
+    more: dict[str, str] = {}
+    while True:
+        answer = stacks.list_change_sets(StackName=stack, **more)
+        found |= {each["ChangeSetId"] for each in answer["Summaries"] if each.get("ExecutionStatus") == "AVAILABLE"}
+        if not answer.get("NextToken"):
+            return found
+        more = {"NextToken": answer["NextToken"]}
 
 
 def _environment(region: str) -> Mapping[str, str]:

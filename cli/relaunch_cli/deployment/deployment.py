@@ -266,7 +266,7 @@ class Deployment:
             self.sam.create(plan.stack, {**parameters, **extra}, stacks)
             start_first_refresh(read_stack(plan.stack, stacks), functions, self.tell)
         else:
-            self.sam.update(plan.stack, {**parameters, **extra}, is_confirmed=self.is_confirmed)
+            self.sam.update(plan.stack, {**parameters, **extra}, stacks, is_confirmed=self.is_confirmed)
             named = {**plan.before[plan.stack].parameters, **parameters, **extra}
             reserved = {each.function: int(named.get(each.parameter, "0")) for each in RESERVATIONS}
             open_receivers(plan.stack, reserved, functions, stacks, self.tell)

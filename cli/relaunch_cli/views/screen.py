@@ -78,8 +78,11 @@ def print_text(text: str) -> None:
 
 
 def print_json(document: object, *, indent: int | None = 2) -> None:
-    """Print a result as JSON."""
-    typer.echo(escape_json(json.dumps(document, indent=indent, ensure_ascii=False)))
+    """Print a result as JSON; what an encoding other than UTF-8 may not have is escaped."""
+    # There is no standard output where it was closed.
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    is_utf_8 = encoding.lower().replace("_", "-") == "utf-8"
+    typer.echo(escape_json(json.dumps(document, indent=indent, ensure_ascii=not is_utf_8)))
 
 
 def print_note(text: str) -> None:

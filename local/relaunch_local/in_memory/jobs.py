@@ -198,7 +198,7 @@ class InMemoryJobs(WriteFaults):
         if history is None:
             return None
         job = history.job
-        definition = RunDefinition(job.definition.target, job.definition.container)
+        definition = RunDefinition(job.definition.target, job.definition.container, job.definition.nodes)
         revision = RunRevision(job.revision.arn, tuple(RunContainer(each.name) for each in job.revision.containers))
         runs = (
             Run(each.number, each.task_ids, RunStop(each.stop.at) if each.stop else None) for each in history.attempts

@@ -1,5 +1,6 @@
 """Errors of AWS and of the ports as messages; bugs are none of these."""
 
+import boto3
 import pytest
 import typer
 from botocore import exceptions as boto
@@ -66,6 +67,25 @@ def test_an_unreachable_endpoint_names_the_variable_that_points_there(monkeypatc
     assert failure.hint.endswith("AWS_ENDPOINT_URL_ECS is http://127.0.0.1:9")
 
 
+def test_an_endpoint_that_is_no_address_is_no_bug(monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "localhost")
+    with pytest.raises(ValueError, match="Invalid endpoint") as refused:
+        boto3.Session("a", "b", region_name="us-east-1").client("ecs")
+
+    failure = explain_error(refused.value)
+
+    assert failure is not None
+    assert (failure.message, failure.exit_code) == ("AWS cannot be reached: Invalid endpoint: localhost", 5)
+    assert failure.hint == "set or unset what names it; AWS_ENDPOINT_URL is localhost"
+
+
+def test_a_code_that_nobody_types_is_a_question_that_was_not_answered():
+    failure = explain_error(EOFError("EOF when reading a line"))
+
+    assert failure is not None
+    assert failure.exit_code == 130
+
+
 def test_a_local_world_that_has_ended_is_no_matter_of_the_network():
     failure = explain_error(boto.EndpointConnectionError(endpoint_url="http://127.0.0.1:9/"))
 
@@ -97,6 +117,25 @@ def test_credentials_may_be_refused_because_the_region_is_off(code, region, name
     assert failure.hint.startswith("set AWS_PROFILE, or sign in")
     assert ("enable-region" in failure.hint) is (named is not None)
     assert named is None or named in failure.hint
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "or_expired"),
+    [
+        ("InvalidSignatureException", "Signature expired: 20261130T1 is now earlier than 20261130T2", False),
+        ("SignatureDoesNotMatch", "Signature not yet current: 20261130T2 is still later than 20261130T1", False),
+        ("RequestTimeTooSkewed", "The difference between the request time and the current time is too large.", False),
+        ("RequestExpired", "Request has expired.", True),
+    ],
+)
+def test_a_clock_that_is_wrong_is_not_called_bad_credentials(code, text, or_expired):
+    failure = explain_error(boto.ClientError({"Error": {"Code": code, "Message": text}}, "DescribeStacks"))
+
+    assert failure is not None
+    assert failure.exit_code == 5
+    assert failure.message == f"AWS does not accept the time of the request ({code}): {text}"
+    assert failure.hint.startswith("set the clock of this machine")
+    assert ("aws sso login" in failure.hint) is or_expired
 
 
 def test_who_signed_in_with_aws_login_hears_what_to_type():

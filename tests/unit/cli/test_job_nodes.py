@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fakes.ack_cluster import NAMESPACE, AckCluster, serving_ack_cluster
-from fakes.builders import make_attempt, make_definition, make_job
+from fakes.builders import make_attempt, make_definition, make_job, make_placement
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
@@ -23,6 +23,8 @@ def ack() -> Iterator[AckCluster]:
     with serving_ack_cluster() as cluster:
         cluster.add_node("n1")
         cluster.add_node("n2", {})
+        metadata = {"name": "resnet-1-1-x", "labels": {"relaunch/task": "resnet-1-1"}}
+        cluster.add("pods", NAMESPACE, {"metadata": metadata, "spec": {"containers": [{"name": "main", "image": "i"}]}})
         yield cluster
 
 
@@ -43,11 +45,18 @@ def pending() -> Job:
         kubernetes=KubernetesWorkload("i"),
         accelerator=AcceleratorRequirement(gpu=gpu),
     )
-    return replace(make_job(), definition=definition, state=JobState.LAUNCHING, attempt=make_attempt())
+    attempt = make_attempt(placement=make_placement(task_id="resnet-1-1"))
+    return replace(make_job(), definition=definition, state=JobState.LAUNCHING, attempt=attempt)
 
 
 def test_a_pod_without_a_node_is_told_where_it_would_fit(pending):
     assert [(each.node, each.fits) for each in find_node_fits(pending)] == [("n1", True), ("n2", False)]
+
+
+def test_a_cluster_without_the_pod_tells_nothing(pending):
+    elsewhere = replace(pending, attempt=make_attempt(placement=make_placement(task_id="resnet-1-2")))
+
+    assert find_node_fits(elsewhere) == ()
 
 
 def test_a_pod_with_a_node_and_a_job_that_waits_need_none(pending):

@@ -76,6 +76,9 @@ def problems_of_job(*lines: str, accelerator: str = "{gpu: {}}") -> list[str]:
         pytest.param("checkpoint: oss://acme/a/", "3:17: jobs.a.checkpoint: `oss://acme/a/` is not an S3 location: write it like s3://bucket/prefix/; oss:// is for clusters"),
         pytest.param("max_running_jobs: 0", "3:23: jobs.a.max_running_jobs: must be 1 or more"),
         pytest.param("max_running_jobs: five", "3:23: jobs.a.max_running_jobs: must be a whole number, not `five`"),
+        pytest.param('max_failures: "5"', "3:19: jobs.a.max_failures: must be a whole number: write 5 without quotes"),
+        pytest.param('max_failures: "1.5"', "3:19: jobs.a.max_failures: must be a whole number, not `1.5`"),
+        pytest.param('max_price_per_hour: "4.5"', "3:25: jobs.a.max_price_per_hour: must be a number: write 4.5 without quotes"),
         pytest.param("max_failures: 1.5", "3:19: jobs.a.max_failures: must be a whole number, not `1.5`"),
         pytest.param(
             "retry: {max_early_failures: -1}", "3:33: jobs.a.retry.max_early_failures: must be 0 or more"

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 
 from fakes.aws import REGION, aws_in_process
 from fakes.training_stacks import ROLE
 from relaunch.core.checks import Verdict
 from relaunch_cli.account_checks.stack_roles import StackFacts, expected_trust
 from relaunch_cli.account_readers.calls import AccountCalls
-from relaunch_cli.account_readers.stack_roles import check_stack_roles
+from relaunch_cli.account_readers.stack_roles import OF_REPOSITORIES, check_stack_roles
 from relaunch_cli.aws.account import AwsAccount
 from relaunch_cli.deployment.findings import github_stack_name
 
@@ -62,3 +63,22 @@ def test_a_role_as_the_template_has_it_is_no_problem(calls: AccountCalls) -> Non
     (check,) = check_stack_roles("relaunch", calls)
 
     assert check.verdict is Verdict.OK
+
+
+def test_who_may_not_list_all_stacks_is_told_of_the_roles_of_the_others(calls: AccountCalls) -> None:
+    facts = StackFacts(f"arn:aws:cloudformation:{REGION}:123456789012:stack/x", GIVEN, frozenset())
+    make("relaunch-training", expected_trust("PlanRole", facts))
+    make(NAME, {})
+
+    def deny(params: dict[str, object], **_: object) -> None:
+        if "StackName" not in params:
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "DescribeStacks")
+
+    calls.client("cloudformation").meta.events.register("before-parameter-build.cloudformation.DescribeStacks", deny)
+
+    of_stacks, of_repositories = check_stack_roles("relaunch", calls)
+
+    assert of_stacks.verdict is Verdict.OK
+    assert (of_repositories.name, of_repositories.verdict) == (OF_REPOSITORIES, Verdict.UNKNOWN)
+    assert of_repositories.text == "you have no permission cloudformation:DescribeStacks"
+    assert "ListStacks" in (of_repositories.to_do or "")

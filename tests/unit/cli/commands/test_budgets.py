@@ -231,6 +231,17 @@ def test_a_budget_is_removed_once_that_is_confirmed(relaunch, session, answer, c
     assert (relaunch("budgets", "--json").document["budgets"] == []) is is_removed
 
 
+def test_ctrl_c_at_the_question_has_the_exit_code_of_ctrl_c(relaunch, monkeypatch):
+    monkeypatch.setattr("relaunch_cli.confirmation.can_ask", lambda: True)
+    relaunch("budgets", "set", "stack", "--monthly", "1")
+
+    result = relaunch("budgets", "remove", "stack", answer="")
+
+    assert result.exit_code == 130
+    assert "not confirmed: nothing was removed" in result.stderr
+    assert "--yes" not in result.stderr
+
+
 def test_what_is_removed_is_in_the_json(relaunch):
     relaunch("budgets", "set", "stack", "--total", "2")
 

@@ -228,9 +228,23 @@ def test_of_pods_the_log_is_that_of_a_rank_of_the_one_task(relaunch, session):
     session.pod_logs.streams = {stream: lines("first")}
     session.pod_logs.ranks[2] = FakeLogs({stream: lines("third")})
 
-    shown = [relaunch("logs", "resnet-1f2e3d4c", *rank).stdout for rank in ((), ("--rank", "2"), ("--rank", "7"))]
+    shown = [relaunch("logs", "resnet-1f2e3d4c", *rank).stdout for rank in ((), ("--rank", "2"))]
 
-    assert shown == ["first\n", "third\n", ""]
+    assert shown == ["first\n", "third\n"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "rank", "hint"), [(3, "3", "it has 3, counted from 0"), (1, "1", "it has one, 0: leave --rank out")]
+)
+def test_a_node_that_a_job_does_not_have_is_refused(relaunch, session, nodes, rank, hint):
+    job = make_job(definition=make_definition(nodes=nodes), attempt=make_attempt())
+    session.jobs.create_job(job, ())
+
+    result = relaunch("logs", job.job_id, "--rank", rank)
+
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert f"{job.job_id} has no node {rank}" in result.stderr
+    assert hint in result.stderr
 
 
 @pytest.mark.parametrize("options", [(), ("--tail", "5"), ("-f",), ("--json",)])

@@ -152,7 +152,7 @@ def test_else_it_is_what_sam_says(clone: Clone) -> None:
 
 @pytest.mark.parametrize("is_confirmed", [True, False])
 def test_an_update_is_confirmed_once(clone: Clone, *, is_confirmed: bool) -> None:
-    clone.deploying.update("relaunch", PARAMETERS, is_confirmed=is_confirmed)
+    clone.deploying.update("relaunch", PARAMETERS, FakeStacks(), is_confirmed=is_confirmed)
 
     assert ("--no-confirm-changeset" in clone.arguments) is is_confirmed
     assert "--no-fail-on-empty-changeset" in clone.arguments
@@ -161,4 +161,30 @@ def test_an_update_is_confirmed_once(clone: Clone, *, is_confirmed: bool) -> Non
 def test_an_update_that_fails_has_told_why(clone: Clone) -> None:
     clone.sam("exit 1")
     with pytest.raises(RefusedError, match="was not updated"):
-        clone.deploying.update("relaunch", PARAMETERS, is_confirmed=True)
+        clone.deploying.update("relaunch", PARAMETERS, FakeStacks(), is_confirmed=True)
+
+
+def test_what_sam_says_is_no_result(clone: Clone, capfd: pytest.CaptureFixture[str]) -> None:
+    clone.sam("echo Initiating deployment")
+
+    clone.deploying.update("relaunch", PARAMETERS, FakeStacks(), is_confirmed=True)
+
+    assert capfd.readouterr() == ("", "Initiating deployment\n")
+
+
+def test_a_no_to_the_question_of_sam_is_no_update(clone: Clone) -> None:
+    class Asking(FakeStacks):
+        """SAM CLI has made its change set by the second look, and leaves it there after a no, with exit code 0."""
+
+        def list_change_sets(self, **request: Any) -> dict[str, Any]:
+            if len(self.calls) == 2:  # both pages of the first look
+                self.change_sets["samcli-deploy1"] = {"StackName": "relaunch"}
+            return super().list_change_sets(**request)
+
+    stacks = Asking(change_sets={name: {"StackName": "relaunch"} for name in ("somebody-elses", "another")})
+
+    with pytest.raises(RefusedError, match="the changes of relaunch were not confirmed: it is as it was") as refused:
+        clone.deploying.update("relaunch", PARAMETERS, stacks, is_confirmed=False)
+
+    assert refused.value.exit_code == 130
+    assert set(stacks.change_sets) == {"somebody-elses", "another"}

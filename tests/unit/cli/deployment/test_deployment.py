@@ -32,7 +32,7 @@ class FakeSam:
     def create(self, stack: str, parameters: Mapping[str, str], _stacks: Any) -> None:
         self._deploy("create", stack, parameters)
 
-    def update(self, stack: str, parameters: Mapping[str, str], *, is_confirmed: bool) -> None:
+    def update(self, stack: str, parameters: Mapping[str, str], _stacks: Any, *, is_confirmed: bool) -> None:
         self._deploy("update", stack, parameters)
 
     def _deploy(self, verb: str, stack: str, parameters: Mapping[str, str]) -> None:

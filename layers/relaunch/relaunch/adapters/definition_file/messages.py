@@ -24,11 +24,12 @@ _UNSUPPORTED_KEYS = {
     "on ACS give `kubernetes.gpu_driver`",
     "namespace": "no definition chooses its namespace: it is the parameter KubernetesNamespace of the stack",
 }
+_NUMBERS = ("a whole number", "a number")
 _KINDS = {
     "string_type": "text",
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
+    "int_type": _NUMBERS[0],
+    "int_from_float": _NUMBERS[0],
+    "float_type": _NUMBERS[1],
     "bool_type": "true or false",
     "list_type": "a list",
     "dict_type": "a mapping of keys to values",
@@ -126,7 +127,7 @@ def _message(document: Document, path: KeyPath, details: ErrorDetails) -> str:
     if kind == "missing":
         return f"`{path[-1]}` is missing"
     if kind in _KINDS:
-        return _wrong_kind(document, path, _KINDS[kind])
+        return _wrong_kind(document, path, _KINDS[kind], details["input"])
     if kind == "value_error":
         return str(context["error"])
     return _other_message(details["loc"], kind, context, details["input"])
@@ -141,7 +142,7 @@ def _other_message(location: KeyPath, kind: str, context: Mapping[str, Any], val
     return words.format(value=value, **context)
 
 
-def _wrong_kind(document: Document, path: KeyPath, words: str) -> str:
+def _wrong_kind(document: Document, path: KeyPath, words: str, value: object) -> str:
     raw = document.places[path].raw if path in document.places else ""
     if path[-1] in _EXAMPLES:
         return f"must be {words}: {_EXAMPLES[str(path[-1])]}"
@@ -150,6 +151,8 @@ def _wrong_kind(document: Document, path: KeyPath, words: str) -> str:
         return f"must be a list: [{raw}]"
     if words == "text" and raw:
         return f'must be text: write it in quotes, "{raw}"'
+    if isinstance(value, str) and words in _NUMBERS and raw.replace(".", "", words == _NUMBERS[1]).isdecimal():
+        return f"must be {words}: write {raw} without quotes"
     return f"must be {words}" + (f", not `{raw}`" if raw else "")
 
 

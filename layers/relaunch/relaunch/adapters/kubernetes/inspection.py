@@ -13,6 +13,7 @@ from urllib.parse import quote
 from relaunch.adapters.kubernetes.api.client import KubernetesClient
 from relaunch.adapters.kubernetes.api.errors import ForbiddenError, NotFoundError
 from relaunch.adapters.kubernetes.api.models import Node, Pod, RawObject
+from relaunch.adapters.kubernetes.labels import TASK
 from relaunch.core.kubernetes.card_annotations import read_cards
 from relaunch.core.kubernetes.node_fit import GpuNode, NodeTaint, PodUse
 from relaunch.core.kubernetes.role_rules import Rule
@@ -47,6 +48,10 @@ class ClusterInspection:
             if pod.spec.node_name and pod.status.phase not in _OVER:
                 pods[pod.spec.node_name].append(_use(pod))
         return [_node(node, pods[node.metadata.name]) for node in nodes.values()]
+
+    def has_task(self, task_id: str) -> bool:
+        """Return whether there are pods of a task, in whichever namespace."""
+        return any(page for page in self._client.list_objects("/api/v1/pods", f"{TASK}={task_id}", limit=1))
 
     def chart_version(self, chart: str) -> str | None:
         """Return the version of a chart that Helm 3 installed, None if it did not, empty if it cannot be read."""

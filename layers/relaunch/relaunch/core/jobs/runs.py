@@ -11,10 +11,11 @@ from relaunch.core.jobs.state import JobState
 
 
 class RunDefinition(NamedTuple):
-    """The target of a definition, and the container that it names."""
+    """The target of a definition, the container that it names, and how many tasks a job runs at once."""
 
     target: Target
     container: str | None
+    nodes: int = 1
 
 
 class RunContainer(NamedTuple):

@@ -37,7 +37,9 @@ def _job(body: Mapping[str, Any]) -> RunJob:
     return RunJob(
         body["job_id"],
         JobState(body["state"]),
-        RunDefinition(Target(definition.get("target", Target.ECS)), definition.get("container")),
+        RunDefinition(
+            Target(definition.get("target", Target.ECS)), definition.get("container"), definition.get("nodes", 1)
+        ),
         RunRevision(revision["arn"], containers),
         _time(body.get("ended_at")),
     )
