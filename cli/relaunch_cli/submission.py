@@ -42,8 +42,13 @@ def submit_job(submit: Callable[[], Submission]) -> tuple[Submission, Job]:
     Raises:
         CommandError: the request is refused.
     """
-    with progress("submitting"), explained_refusals():
-        submission = submit()
+    try:
+        with progress("submitting"), explained_refusals():
+            submission = submit()
+    except KeyboardInterrupt:
+        # The request may have been answered already, and a second one would start another job.
+        print_note("interrupted: the job may have been submitted, `relaunch ps` lists it then")
+        raise
     if submission.job is None:
         raise CommandError(submission.note)
     return submission, submission.job

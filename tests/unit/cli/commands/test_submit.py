@@ -5,6 +5,7 @@ import pytest
 from fakes.builders import make_definition
 from relaunch.core.definitions.definition import InputRule
 from relaunch.usecases.cancel_job import cancel_job
+from relaunch.usecases.submit_job import submit_request
 
 
 @pytest.fixture(autouse=True)
@@ -33,6 +34,20 @@ def test_every_call_is_a_job_of_its_own_unless_a_key_says_otherwise(relaunch):
     assert first != second
     assert once.stdout == again.stdout
     assert "is there already" in again.stderr
+
+
+def test_ctrl_c_after_the_job_was_made_says_that_it_may_have_been(relaunch, session, monkeypatch):
+    def submit(*given):
+        submit_request(*given)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("relaunch_cli.commands.submit.submit_request", submit)
+
+    result = relaunch("submit", "resnet")
+
+    assert (result.exit_code, result.stdout) == (130, "")
+    assert "the job may have been submitted, `relaunch ps` lists it then" in result.stderr
+    assert only_job(session).job_id
 
 
 @pytest.mark.parametrize(
