@@ -152,4 +152,6 @@ def _with_limit(
     if definition.checkpoint_uri is not None and draw < _LIMITED_SHARE / 2:
         limited = replace(limited, total_steps=round(recipe.work_seconds))
     is_patient = definition.deadline is None and dice.random() < _PATIENT_SHARE
-    return replace(limited, patience=spare) if is_patient else replace(limited, deadline=work + spare)
+    # A file has whole minutes.
+    patience = max(spare, timedelta(minutes=1))
+    return replace(limited, patience=patience) if is_patient else replace(limited, deadline=work + spare)

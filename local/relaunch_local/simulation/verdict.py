@@ -217,7 +217,7 @@ class Verdict:
         is_over = is_called_off or self._was_late_when_it_failed(job)
         failed.check_job(job, tasks, self._is_told, is_called_off=is_over)
         if early and not is_called_off:
-            failed.check_early_failure(job, tasks, early[0])
+            failed.check_early_failure(job, tasks, early[0], self._account.useless.tried)
 
     def _was_late_when_it_failed(self, job: Job) -> bool:
         """Return whether the time of a job was over when the last of its tasks ended that met a fault."""

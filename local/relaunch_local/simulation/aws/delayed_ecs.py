@@ -18,6 +18,8 @@ from relaunch_local.simulation.aws.rank_environment import has_next_rank
 from relaunch_local.simulation.chance import Chance
 
 TASK_STATE_CHANGE = "ECS Task State Change"
+# Callers are to wait five minutes for a task that ECS does not show; the clocks of functions differ by seconds.
+_LONGEST_ABSENCE = timedelta(minutes=4, seconds=30)
 
 
 def _family_of(parameters: Mapping[str, Any]) -> str:
@@ -270,6 +272,8 @@ class DelayedEcs:
         if now - begins > timedelta(minutes=20) and self._chance.strikes("task-missing", 0.02, note=arn[-6:]):
             begins = now
             ends = now + timedelta(seconds=self._chance.stream("absences").uniform(1.0, 200.0))
+            # One that is already missing is so no longer than ECS documents, either.
+            ends = min(ends, self._missing_since.get(arn, now) + _LONGEST_ABSENCE)
             self._absent[arn] = (begins, ends)
         return self.is_hidden(arn) or begins <= now < ends
 

@@ -233,15 +233,18 @@ class FailedTasks:
             return False
         return asked_at is None or not by <= asked_at <= ended_at
 
-    def check_early_failure(self, job: Job, tasks: Mapping[str, Task], failed: str) -> None:
+    def check_early_failure(
+        self, job: Job, tasks: Mapping[str, Task], failed: str, unplaced: Mapping[str, Collection[str]]
+    ) -> None:
         """Check that a program which failed early is started again on its machine of our own, if that is still there.
 
-        `failed` is the task that failed early, and that nothing else may have ended.
+        `failed` is the task that failed early, and that nothing else may have ended; `unplaced` are, by instance, the
+        jobs of which ECS placed nothing there.
         """
         host = self._hosts.get(self._facts.host_of(failed))
         placed = [arn for arn in _in_order(tasks) if self._facts.host_of(arn)]
         following = placed[placed.index(failed) + 1 :] if failed in placed else []
-        if host is None or not following:
+        if host is None or not following or job.job_id in unplaced.get(host.instance_id, ()):
             return
         next_host = self._facts.host_of(following[0])
         created_at = timestamp(tasks[following[0]], "createdAt")

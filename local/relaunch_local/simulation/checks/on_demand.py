@@ -27,6 +27,9 @@ KNOWN_AFTER = timedelta(minutes=10)
 A pool that refused is avoided for three minutes, a job that waits looks again every five, and the schedule runs every
 minute.
 """
+_LOOKS_AGAIN = timedelta(minutes=7)
+"""After this time a job knows that what several offerings share is avoided no more: it looks every five, and one look
+may fail."""
 
 
 class SeesTotals(Protocol):
@@ -94,10 +97,11 @@ class OnDemand:
 
         A pool of machines of our own is there again KNOWN_AFTER its last refusal and the return of its capacity. What
         several offerings share (a quota, a subnet, a permission) and what capacity providers failed to start is avoided
-        for as long as for all jobs, and so are what the job itself was kept from (docs/deadlines.md).
+        for as long as for all jobs, and until it looks again, and so are what the job itself was kept from
+        (docs/deadlines.md).
         """
         self.look(now)
-        memory = self._memory.load_capacity_memory(now)
+        memory = self._memory.load_capacity_memory(now - _LOOKS_AGAIN)
         own = with_job_failures({}, job.faults.own_failures)
         return any(
             self._there_since.get(_pool_of(each), now) <= now - KNOWN_AFTER
@@ -194,4 +198,4 @@ def _pool_of(offering: Offering) -> tuple[OfferingKey, str]:
 def _keeps_off(failure: CapacityFailure, offering: Offering, now: datetime) -> bool:
     """Return whether a failure is reason enough for a job with a deadline to avoid an offering."""
     is_pool = offering.is_own_machine and failure.offering == offering.key
-    return now - failure.at < KNOWN_AFTER if is_pool else failure.until > now
+    return now - failure.at < KNOWN_AFTER if is_pool else failure.until > now - _LOOKS_AGAIN

@@ -222,8 +222,11 @@ class UselessMachines:
         """Check a run in which nothing happens any more; return what it paid for nothing."""
         useless = [each for each in self._in_order() if self._is_useless(each)]
         by_job: dict[str, list[datetime]] = defaultdict(list)
+        # Where some of a group took tasks, and RunTask failed for the others, starts that fail are what is bounded.
+        began = {_group_of(each) for each in self._in_order() if self._ran(each)}
         for host in _one_of_each_group(useless):
-            by_job[host.tags[JOB_TAG]].append(host.launched_at)
+            if _group_of(host) not in began:
+                by_job[host.tags[JOB_TAG]].append(host.launched_at)
         per_job = self._check_each("a job has few machines in a day that run no task", by_job, MOST_PER_JOB)
         by_cause = {**self._by_cause({each.instance_id for each in useless}), **self._by_start()}
         per_cause = self._check_each("a cause costs few machines in a day", by_cause, MOST_PER_CAUSE)
