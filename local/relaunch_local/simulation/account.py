@@ -204,7 +204,7 @@ class SimulatedAccount(CheckedWrites):
             self.calls.failed_at,
             lambda *days: self.stores.jobs.load_costs(*days),  # noqa: PLW0108 - the stores are made later
         )
-        paid = (self.costs, jobs, machines.machines)
+        paid = (self.costs, jobs, machines.machines, machines.terminations)
         stores = (lambda: self.stores.budgets, self.facts.outage_time, self.invariants.tasks)
         self.budgets = BudgetChecks(self.chance.seed, self.clock, check, *paid, *stores)
         self.failed_tasks = FailedTasks(check, self.facts, machines.hosts, machines.terminations)

@@ -45,6 +45,8 @@ class BudgetChecks:
     _jobs: Mapping[str, Job]
     _machines: Mapping[str, Machine]
     """The machines as they were saved last."""
+    _terminations: Mapping[str, datetime]
+    """By instance: when the application last asked EC2 to terminate it."""
     _store: Callable[[], BudgetStore]
     _outage_time: Callable[[datetime, datetime], timedelta]
     _tasks: Mapping[str, Mapping[str, Mapping[str, object]]]
@@ -152,7 +154,8 @@ class BudgetChecks:
     def _left_by_their_jobs(self) -> float:
         """Return what machines cost while no job claims them, until they are charged: nobody reserves that.
 
-        It is no more than what they cost while they may be kept that nobody needs (checks.machines).
+        It is no more than what they cost while they may be kept that nobody needs (checks.machines), and then for as
+        long as EC2 does not end them though it says so.
         """
         return sum(map(self._cost_while_left, {*self._left_at, *self._left_for}))
 
@@ -163,7 +166,8 @@ class BudgetChecks:
         is_gone = machine.state is MachineState.GONE and machine.state_since is not None
         until = machine.state_since if is_gone and machine.state_since is not None else self._clock.now()
         left = max(until - self._left_at.get(machine_id, until), timedelta(0))
-        left = min(left, _WARM_AT_MOST + UNNEEDED_GRACE)
+        if machine.instance_id not in self._terminations:
+            left = min(left, _WARM_AT_MOST + UNNEEDED_GRACE)
         hours = (left + self._left_for.get(machine_id, timedelta(0))) / timedelta(hours=1)
         return hours * (machine.usd_per_hour + machine.beside_usd_per_hour) + _UNTOLD_USD
 
