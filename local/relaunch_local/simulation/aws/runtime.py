@@ -61,6 +61,11 @@ class Invocation:
     timer: Timer | None = None
     deadline_timer: Timer | None = None
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether it was killed, or a call failed for good since the current message was begun."""
+        return bool(self.kill_reason or self.failed_calls)
+
     def begin(self, number: int) -> None:
         """Note that the message of this number is handled next: functions choose the order."""
         place = next(place for place in range(self.begun, len(self.messages)) if self.messages[place].number == number)

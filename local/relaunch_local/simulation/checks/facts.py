@@ -79,8 +79,8 @@ class AccountFacts:
     """By job: when a RunTask or its answer was lost in an outage."""
     _told_missing: dict[str, list[tuple[datetime, datetime]]] = field(default_factory=lambda: defaultdict(list))
     """By task: from when until when DescribeTasks always answered MISSING, each time within LONGEST_MISSING."""
-    _seen_live: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))
-    """By task: when an answer of DescribeTasks had it, and it had not stopped."""
+    _live_at: dict[str, list[tuple[datetime, Any]]] = field(default_factory=lambda: defaultdict(list))
+    """By task: when an answer of DescribeTasks to which function had it, and it had not stopped."""
     _last_missing: set[str] = field(default_factory=set)
     """Tasks of which the last answer of DescribeTasks was MISSING."""
     shown_nodes: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))
@@ -164,14 +164,14 @@ class AccountFacts:
         for each in instance_ids:
             self.instances_told_at.setdefault(each, self._clock.now())
 
-    def described(self, answer: Mapping[str, Any]) -> None:
-        """Note what an answer of DescribeTasks told the application."""
+    def described(self, answer: Mapping[str, Any], function: Any) -> None:
+        """Note an answer of DescribeTasks to an invocation of a function."""
         now = self._clock.now()
         for task in answer["tasks"]:
             if task["lastStatus"] == "STOPPED":
                 self._stop_told_at.setdefault(task["taskArn"], now)
             else:
-                self._seen_live[task["taskArn"]].append(now)
+                self._live_at[task["taskArn"]].append((now, function))
         for arn in (failure["arn"] for failure in answer["failures"]):
             spans = self._told_missing[arn]
             goes_on = arn in self._last_missing and now - spans[-1][1] <= LONGEST_MISSING + _SKEW
@@ -189,9 +189,11 @@ class AccountFacts:
         """Return whether DescribeTasks answered MISSING about a task since a time, or at the last answer before."""
         return task_arn in self._last_missing or any(until >= since for _, until in self._told_missing[task_arn])
 
-    def last_seen_live(self, task_arn: str, until: datetime) -> datetime | None:
-        """Return when, by then, DescribeTasks last answered that a task had not stopped; None if it never did."""
-        return max((at for at in self._seen_live[task_arn] if at <= until), default=None)
+    def last_live_at(self, task_arn: str, until: datetime) -> datetime | None:
+        """Return when, by then, a function that did not fail last saw that a task had not stopped; None if none did."""
+        return max(
+            (at for at, by in self._live_at[task_arn] if at <= until and not (by and by.has_failed)), default=None
+        )
 
     def requests_described(self, answer: Mapping[str, Any], function: Any) -> None:
         """Note an answer of DescribeSpotInstanceRequests to an invocation of a function."""

@@ -51,7 +51,7 @@ class FunctionChecks:
         if action == "run_task" and self._runtime.current is not None:
             self._runtime.current.told.update(tasks_in(answer))
         elif action == "describe_tasks":
-            self._facts.described(answer)
+            self._facts.described(answer, self._runtime.current)
             if self._runtime.current is not None:
                 self._runtime.current.shown.update(task["taskArn"] for task in answer["tasks"])
         elif action == "describe_container_instances" and self._runtime.current is not None:
