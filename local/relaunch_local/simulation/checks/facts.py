@@ -189,7 +189,7 @@ class AccountFacts:
         """Return whether DescribeTasks answered MISSING about a task since a time, or at the last answer before."""
         return task_arn in self._last_missing or any(until >= since for _, until in self._told_missing[task_arn])
 
-    def last_live_at(self, task_arn: str, until: datetime) -> datetime | None:
+    def last_seen_live(self, task_arn: str, until: datetime) -> datetime | None:
         """Return when, by then, a function that did not fail last saw that a task had not stopped; None if none did."""
         return max(
             (at for at, by in self._live_at[task_arn] if at <= until and not (by and by.has_failed)), default=None
@@ -276,10 +276,7 @@ class AccountFacts:
         return ended_at if ended_at is not None and until - ended_at >= HOST_GONE_AFTER - _SKEW else None
 
     def is_stop_unheard(self, task_arn: str) -> bool:
-        """Return whether ECS wants a task stopped, and its host cannot hear of it: its agent is lost, or EC2 ends it.
-
-        EC2 leaves some instances in `shutting-down` for hours, where nothing can be asked of them any more.
-        """
+        """Return whether ECS wants a task stopped whose host is out of reach: its agent is away, or EC2 is ending it."""
         host = self.host_of(task_arn)
         return task_arn in self.stop_wanted_at and (host in self._cut_off_since or host in self.ended_at)
 
