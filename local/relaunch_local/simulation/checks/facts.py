@@ -276,7 +276,7 @@ class AccountFacts:
         return ended_at if ended_at is not None and until - ended_at >= HOST_GONE_AFTER - _SKEW else None
 
     def is_stop_unheard(self, task_arn: str) -> bool:
-        """Return whether ECS wants a task stopped whose host is out of reach: its agent is away, or EC2 is ending it."""
+        """Return whether ECS wants a task stopped whose host is out of reach: its agent is away, or EC2 ends it."""
         host = self.host_of(task_arn)
         return task_arn in self.stop_wanted_at and (host in self._cut_off_since or host in self.ended_at)
 
