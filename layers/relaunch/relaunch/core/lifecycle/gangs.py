@@ -115,6 +115,20 @@ def wait_for_live_part(job: Job, _event: TaskMissing, now: datetime, _limits: St
     return set_next_check(found, job.wake_at or now)
 
 
+def has_rank_stopped(attempt: Attempt, seen: TaskObservation) -> bool:
+    """Return whether another rank has stopped, and some have not."""
+    return 0 < len(seen.live_ranks) < len(attempt.live_ranks)
+
+
+def newest_version(attempt: Attempt, seen: TaskObservation, *, begins_again: bool) -> int:
+    """Return up to which version the tasks are known; that of a newer observation may be lower.
+
+    What loses its place begins its phases again, and ranks that the target has forgotten are missing from the sum.
+    """
+    may_be_lower = begins_again or has_rank_stopped(attempt, seen)
+    return max(attempt.task_version, seen.version) if may_be_lower else seen.version
+
+
 def find_still_missing(attempt: Attempt, ranks: tuple[int, ...]) -> tuple[int, ...]:
     """Return which of the ranks that the target does not know it did not know at the looks before either.
 

@@ -22,7 +22,7 @@ from relaunch.core.lifecycle.events import (
     TaskSeen,
     TimePassed,
 )
-from relaunch.core.lifecycle.gangs import end_unseen, find_still_missing, has_gang, is_gang
+from relaunch.core.lifecycle.gangs import end_unseen, find_still_missing, has_gang, is_gang, newest_version
 from relaunch.core.lifecycle.machine_waits import needs_next_machine
 from relaunch.core.lifecycle.moves import (
     is_last_moment,
@@ -173,8 +173,7 @@ def observed(job: Job, event: TaskSeen, now: datetime) -> Job:
     attempt = replace(
         job.current_attempt,
         task_status=seen.status,
-        # It falls where phases begin again, and where ranks are not described any more.
-        task_version=max(job.current_attempt.task_version, seen.version),
+        task_version=newest_version(job.current_attempt, seen, begins_again=_begins_again(job, seen)),
         started_at=job.current_attempt.started_at or seen.started_at,
         pulled=job.current_attempt.pulled or seen.pulled,
         program_ended_at=job.current_attempt.program_ended_at or seen.containers_ended_at,

@@ -60,7 +60,7 @@ from relaunch.core.lifecycle.events import (
     TaskSeen,
     TimePassed,
 )
-from relaunch.core.lifecycle.gangs import is_gang, needs_replacements
+from relaunch.core.lifecycle.gangs import has_rank_stopped, is_gang, needs_replacements
 from relaunch.core.lifecycle.groups import with_group
 from relaunch.core.lifecycle.job_changes import with_change
 from relaunch.core.lifecycle.leases import with_leases
@@ -121,10 +121,8 @@ def is_new_observation(job: Job, event: TaskSeen) -> bool:
         return not is_older and seen.task_id not in {each.task_id for each in attempt.closed_placements}
     if seen.task_id != attempt.task_id:
         return False
-    # Without the ranks that the target has forgotten meanwhile the versions add up to less.
-    has_rank_stopped = 0 < len(seen.live_ranks) < len(attempt.live_ranks)
-    if has_rank_stopped or running.has_lost_place(job, seen):
-        # What has lost its place begins its phases again.
+    if has_rank_stopped(attempt, seen) or running.has_lost_place(job, seen):
+        # Its version may be lower (core.lifecycle.gangs.newest_version).
         return True
     if seen.version != attempt.task_version:
         return seen.version > attempt.task_version
