@@ -80,3 +80,16 @@ def test_of_several_ranks_those_that_had_finished_do_not_decide(kind):
     assert together(job, finished, by_itself, stopped, now=now).report.text == "rank 2: Relaunch: rank 1 ended"
     done = together(job, finished, by_itself, ended(2, 0, STOPPED_AT - LATE, **BY_RELAUNCH), now=now)
     assert judge(job, done, now).kind is StopKind.SUCCESS
+
+
+def test_ranks_that_end_together_some_time_after_somebody_stopped_one_were_all_stopped():
+    """All save together, so that any may be the first to end, by milliseconds."""
+    job = gang(intent=meant(IntentKind.RANK_ENDED), started_at=NOW)
+    now = STOPPED_AT + LATE
+    stopped = ended(0, 1, now, stop_code="UserInitiated", stopped_reason="not today")
+    first = ended(1, 1, now - timedelta(milliseconds=1), **BY_RELAUNCH)
+
+    found = together(job, stopped, first, ended(2, 0, now), now=now)
+
+    assert found.report.text == "rank 0: not today"
+    assert judge(job, found, now).kind is StopKind.CANCELLED

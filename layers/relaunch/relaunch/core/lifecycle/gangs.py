@@ -243,15 +243,17 @@ def _is_consequence(seen: TaskObservation) -> bool:
 def _as_they_ended(job: Job, known: dict[int, TaskObservation]) -> dict[int, TaskObservation]:
     """Return the ranks, of which those that had ended before Relaunch stopped them say so.
 
-    So had those that ended before the one for which they were stopped, however soon that was.
+    So had those that ended before the one for which they were stopped, however soon that was. It had ended by then: one
+    that somebody stops ends with the others later, as all save together, and any of them may be the first.
     """
     intent = job.current_attempt.intent
     first = None
     if intent is None or intent.kind is IntentKind.RANK_ENDED:
-        own = (
+        ends = (
             each.containers_ended_at for each in known.values() if each.phase.is_ending and not _is_consequence(each)
         )
-        first = min((at for at in own if at is not None), default=None)
+        own = (at for at in ends if at is not None and (intent is None or at <= intent.at + CLOCK_SKEW))
+        first = min(own, default=None)
 
     def is_before_first(seen: TaskObservation) -> bool:
         at = seen.containers_ended_at
