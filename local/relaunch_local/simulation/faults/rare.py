@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 
 from relaunch.core.jobs.state import JobState
+from relaunch_local.ecs import EcsError
 from relaunch_local.ecs.engine.model import CapacityProvider, Task
 from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.aws.template import CLUSTER
@@ -180,7 +181,10 @@ class RareFaults(FaultInjector):
         task = self._task()
         if task is None or task.arn not in running:
             return ""
-        self._simulator.call("StopTask", {"cluster": CLUSTER, "task": task.arn, "reason": "not today"})
+        try:
+            self._simulator.call("StopTask", {"cluster": CLUSTER, "task": task.arn, "reason": "not today"})
+        except EcsError:
+            return ""  # throttled, and not tried again
         self.stopped_by_others.add(task.arn)
         return task.arn[-6:]
 

@@ -332,6 +332,18 @@ def test_a_deadline_that_is_not_kept_costs_no_more_than_it_may_bring(selection, 
     assert latest.is_kept_on_any(selection.kept), "patience waits for nothing"
 
 
+@pytest.mark.parametrize(("minutes", "kept"), [(3, ()), (60, (UNKNOWN,))])
+def test_what_has_no_known_speed_is_taken_once_the_limit_is_lost(minutes, kept):
+    selection = refused(UNKNOWN, minutes=minutes)
+    definition = steps(replace(TEN_HOURS, deadline=NEEDED - MINUTE))
+
+    found = least_late([chosen(selection, within=NEEDED - MINUTE)], selection, definition)
+
+    assert narrow(selection, found).kept == kept
+    patient = least_late([found], selection, replace(definition, deadline=None, patience=HOUR))
+    assert narrow(selection, patient).kept == (UNKNOWN,)
+
+
 def test_what_is_too_slow_is_not_taken_while_on_demand_as_fast_may_come_back_in_time():
     selection = refused(*EVERYTHING, minutes=3)
 

@@ -180,10 +180,11 @@ def least_late(markets: Sequence[MarketChoice], selection: Selection, definition
 
     It is that at the fastest pace while nothing but its padding and a start is missing, also if a deadline has to wait
     for what is as fast. Then it is that of the cheapest on-demand machine, of those for which anything as fast was
-    kept: a limit that is lost is worth no more money.
+    kept: a limit that is lost is worth no more money. Where the speed of nothing that was kept is known, it is taken.
     """
     waits = definition.deadline is not None
     now = [each for each in markets if each.pace is None or each.pace.is_kept_on_any(selection.kept)]
+    now = now or [replace(markets[-1], pace=None)]
     fastest = (markets if waits else now)[-1]
     wait = fastest.pace.wait_for(selection, fastest.at) if fastest.pace else timedelta(0)
     if (fastest.situation.time_left or 0.0) - _hours(wait) >= fastest.situation.work_left:
