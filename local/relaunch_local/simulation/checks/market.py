@@ -35,8 +35,8 @@ def check_market_wait(  # noqa: PLR0913 - all that the wait depends on
 
     `saved` is the checkpoint from which it resumes. `is_sold`: the region sells an on-demand instance, at a price that
     is known, on which the job may run; `speed` is how fast it is there at best, and `may_be_had` says whether one as
-    fast can be launched now. Where none can, the job may wait while only the time of a start is missing, by what it has
-    learned of speeds: nothing that is slower keeps the deadline either.
+    fast can be launched now. Where none can, the job may wait while only its padding and the time of a start are
+    missing, by what it has learned of speeds: nothing that is slower keeps the deadline either.
     """
     waiting = job.waiting
     definition = job.definition
@@ -51,8 +51,9 @@ def check_market_wait(  # noqa: PLR0913 - all that the wait depends on
     if estimate is not None and work_of(recipes[definition.name]) > estimate * (1 + definition.padding) + _ROUNDED:
         return  # it is too low by more than it says
     left = work_of(recipes[definition.name], saved.step if saved is not None else 0.0) / speed
-    latest = job.accepted_at + definition.deadline - left
-    latest += -START_OVERHEAD if may_be_had(speed) else SPEED_TOLERANCE * left
+    is_there = may_be_had(speed)
+    needed = left + START_OVERHEAD if is_there else left / (1 + definition.padding) / (1 + SPEED_TOLERANCE)
+    latest = job.accepted_at + definition.deadline - needed
     is_kept = waiting.until <= max(latest, now) + _CLOCK_SKEW and now <= latest + _CLOCK_SKEW
     message = f"{job.job_id} waits until {waiting.until:%H:%M:%S}, and must start by {latest:%H:%M:%S}"
     check("a wait for the market leaves the time for on-demand", is_kept, message)
