@@ -14,6 +14,7 @@ from relaunch.core.lifecycle import (
     restart_policy,
     running,
     stopping,
+    survivors,
     unconfirmed_stops,
     verdicts,
     waiting,
@@ -33,7 +34,7 @@ _BIG_COMPANY = 99
 _DAY = timedelta(days=1)
 
 
-_OUT_OF_TIME = (launching, machine_waits, restart_policy, running, unconfirmed_stops, waiting, withdrawals)
+_OUT_OF_TIME = (launching, machine_waits, restart_policy, running, survivors, unconfirmed_stops, waiting, withdrawals)
 _ENDING = (launching, machine_waits, refusal_waits, restart_policy, stopping, waiting)
 
 JOB_BUGS = (

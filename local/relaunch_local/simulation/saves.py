@@ -104,7 +104,7 @@ class CheckedWrites:
             now,
             is_sold=is_sold,
             speed=speed,
-            may_be_had=lambda at_least: self.on_demand.may_be_had(job, now, at_least),
+            known_speed=lambda: self.on_demand.known_speed(job, now),
         )
         check_move(self.invariants.check, before, job, recipes, self.objects, now, speed=speed)
         self.choices.job_saved(before, job)

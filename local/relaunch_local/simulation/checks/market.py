@@ -29,14 +29,15 @@ def check_market_wait(  # noqa: PLR0913 - all that the wait depends on
     *,
     is_sold: bool,
     speed: float,
-    may_be_had: Callable[[float], bool],
+    known_speed: Callable[[], float | None],
 ) -> None:
     """Check that a job begins to wait for its market only as long as an on-demand start then meets its deadline.
 
     `saved` is the checkpoint from which it resumes. `is_sold`: the region sells an on-demand instance, at a price that
-    is known, on which the job may run; `speed` is how fast it is there at best, and `may_be_had` says whether one as
-    fast can be launched now. Where none can, the job may wait while only its padding and the time of a start are
-    missing, by what it has learned of speeds: nothing that is slower keeps the deadline either.
+    is known, on which the job may run; `speed` is how fast it is there at best, and `known_speed` returns how fast at
+    least, as is published, on the best one that can be launched now, None if none can. Where that one is slower and
+    does not keep the deadline, the job may wait while only its padding and the time of a start are missing, by what it
+    has learned of speeds.
     """
     waiting = job.waiting
     definition = job.definition
@@ -50,10 +51,13 @@ def check_market_wait(  # noqa: PLR0913 - all that the wait depends on
     estimate = definition.estimated_duration
     if estimate is not None and work_of(recipes[definition.name]) > estimate * (1 + definition.padding) + _ROUNDED:
         return  # it is too low by more than it says
-    left = work_of(recipes[definition.name], saved.step if saved is not None else 0.0) / speed
-    is_there = may_be_had(speed)
-    needed = left + START_OVERHEAD if is_there else left / (1 + definition.padding) / (1 + SPEED_TOLERANCE)
-    latest = job.accepted_at + definition.deadline - needed
+    left = work_of(recipes[definition.name], saved.step if saved is not None else 0.0)
+    over_at = job.accepted_at + definition.deadline
+    known = known_speed()
+    if known is not None and (known >= speed or now + left / known + START_OVERHEAD <= over_at):
+        latest = over_at - left / known - START_OVERHEAD
+    else:
+        latest = over_at - left / speed / (1 + definition.padding) / (1 + SPEED_TOLERANCE)
     is_kept = waiting.until <= max(latest, now) + _CLOCK_SKEW and now <= latest + _CLOCK_SKEW
     message = f"{job.job_id} waits until {waiting.until:%H:%M:%S}, and must start by {latest:%H:%M:%S}"
     check("a wait for the market leaves the time for on-demand", is_kept, message)

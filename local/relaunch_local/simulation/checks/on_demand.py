@@ -92,9 +92,14 @@ class OnDemand:
         kept = (each for each in self._offerings() if self._satisfies(each, definition))
         return [self._scenario.speed(definition.name, each.instance_type.name) for each in kept]
 
-    def may_be_had(self, job: Job, now: datetime, at_least: float = 0.0) -> bool:
-        """Return whether the job would get an on-demand instance, at least so fast, and could know it.
+    def may_be_had(self, job: Job, now: datetime) -> bool:
+        """Return whether the job would get an on-demand instance, and could know it."""
+        return self.known_speed(job, now) is not None
 
+    def known_speed(self, job: Job, now: datetime) -> float | None:
+        """Return how fast the job is at least, by published peaks, on the best on-demand instance that it would get.
+
+        None if it would get none, or could not know it.
         A pool of machines of our own is there again KNOWN_AFTER its last refusal and the return of its capacity. What
         several offerings share (a quota, a subnet, a permission) and what capacity providers failed to start is avoided
         for as long as for all jobs, and until it looks again, and so are what the job itself was kept from
@@ -103,19 +108,21 @@ class OnDemand:
         self.look(now)
         memory = self._memory.load_capacity_memory(now - _LOOKS_AGAIN)
         own = with_job_failures({}, job.faults.own_failures)
-        return any(
-            self._there_since.get(_pool_of(each), now) <= now - KNOWN_AFTER
+        speeds = (
+            self._least_speed(each, job.definition)
+            for each in self._offerings()
+            if self._satisfies(each, job.definition)
+            and self._there_since.get(_pool_of(each), now) <= now - KNOWN_AFTER
             and not any(_keeps_off(failure, each, now) for failure in find_failures(each, memory))
             and not any(failure.until > now for failure in find_failures(each, own))
             and self._has_room(each)
-            for each in self._offerings()
-            if self._satisfies(each, job.definition) and self._true_speed(each, job.definition) >= at_least
         )
+        return max(speeds, default=None)
 
-    def _true_speed(self, offering: Offering, definition: JobDefinition) -> float:
+    def _least_speed(self, offering: Offering, definition: JobDefinition) -> float:
         if definition.name not in self._scenario.speeds:
             return 1.0
-        return self._scenario.speed(definition.name, offering.instance_type.name).true
+        return self._scenario.speed(definition.name, offering.instance_type.name).least
 
     def _offerings(self) -> tuple[Offering, ...]:
         self._known = self._known or tuple(self._list_offerings())
