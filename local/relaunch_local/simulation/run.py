@@ -264,7 +264,7 @@ class SeedRun:
         # Notices of a receiver that is away are left for a day, and hold up nothing: they are waited for at the end.
         if any(each.open_bodies for name, each in account.queues.queues.items() if name not in NOTICES_QUEUES):
             return False
-        if account.clock.now() < self.endless_machines.over_at:
+        if account.clock.now() < max(self.endless_machines.over_at, self.workload.last_arrival):
             return False
         jobs = account.invariants.jobs
         if len(jobs) < len(self.workload.accepted) or self.workload.accepted != self.workload.planned:
