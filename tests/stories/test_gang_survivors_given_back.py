@@ -126,6 +126,7 @@ def test_a_machine_that_is_not_ready_in_time_is_not_waited_for():
 
     assert story.now == requested_at + limit
     story.assert_all_given_back()
+    assert len(story.job(story.job_id).machines.useless_at) == 1, "a job gets few of them in a day"
 
 
 def test_survivors_are_given_back_in_time_though_ec2_does_not_answer():
@@ -143,6 +144,7 @@ def test_survivors_are_given_back_in_time_though_ec2_does_not_answer():
     story.settle_all()
 
     story.assert_all_given_back()
+    assert story.job(story.job_id).machines.useless_at == (), "EC2 launched none"
 
 
 def test_a_cancelled_job_keeps_neither_old_machines_nor_new_ones():

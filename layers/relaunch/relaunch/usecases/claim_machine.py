@@ -301,7 +301,9 @@ def find_machines(job: Job, deps: LaunchDependencies) -> Job | tuple[Machine, ..
     detail = describe_machine(late[0])
     if until is not None and deps.clock.now() >= until:
         reason = f"the other machines of the job are not kept any longer for one that is not ready: {detail}"
-        return apply_event(job, MachineLost(job.machine_id, Consequence.NEXT, reason, tuple(machines)), deps)
+        # One that EC2 launched is one of the few that a job gets in a day and cannot use.
+        refusal = None if any(each.instance_id for each in late) else Consequence.NEXT
+        return apply_event(job, MachineLost(job.machine_id, refusal, reason, tuple(machines)), deps)
     if len(machines) > 1:
         detail = f"{len(machines) - len(late)} of {len(machines)} machines are ready; {detail}"
     is_known = job.waiting is not None and (job.waiting.reason, job.waiting.detail) == (WaitReason.MACHINE, detail)
