@@ -158,8 +158,8 @@ class UselessMachines:
     def had_none_of_use(self, job_id: str, since: datetime) -> bool:
         """Return whether several in a row that were launched for a job took none of its tasks, the first before a time.
 
-        One in some does not come up, and of a group that is enough for all, which others may use. What EC2 had warned
-        of does not count; the event of an end says nothing of whose choice it was.
+        One in some does not come up, and of a group that is enough for all, which others may use. What EC2 took back
+        does not count.
         """
         groups: dict[str, list[Instance]] = defaultdict(list)
         for host in self._in_order():
@@ -170,7 +170,7 @@ class UselessMachines:
             given_up_at = min(each.ended_at or self._clock.now() for each in group)
             if any(job_id in self.tasks_on(each) for each in group):
                 in_a_row = []
-            elif all(self._warned.get(each.instance_id, _NEVER) > given_up_at for each in group):
+            elif all(self._taken_at(each) > given_up_at for each in group):
                 in_a_row.append(group[0].launched_at)
         return len(in_a_row) >= _IN_A_ROW and in_a_row[0] <= since
 
