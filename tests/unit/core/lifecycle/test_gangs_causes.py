@@ -99,6 +99,30 @@ def test_a_rank_that_was_stopped_for_a_warning_explains_its_peers_before_the_job
     assert judge(job, stopped, late).kind is StopKind.INTERRUPTION
 
 
+@pytest.mark.parametrize(
+    ("lost", "code", "kind"),
+    [
+        (("i-1",), None, StopKind.HOST_LOST),
+        # It saw its end: whatever became of its instance later, the program of the other failed first.
+        (("i-1",), 143, StopKind.USER_ERROR),
+        ((), None, StopKind.USER_ERROR),
+    ],
+)
+def test_a_rank_that_goes_with_its_instance_before_anybody_sees_it_stop_was_lost_before_its_peer_failed(
+    lost, code, kind
+):
+    """Its agent was away, and EC2 says minutes later that the instance ends."""
+    late = SOON + timedelta(minutes=4)
+    job = tell(gang(), ended(0, 1), rank(1), rank(2))
+    host_ended_at = SOON + timedelta(seconds=95) if lost else None
+    job = replace(job, attempt=replace(job.attempt, lost_instances=lost, host_ended_at=host_ended_at))
+    no_end = {**BY_RELAUNCH, "execution_stopped_at": None if code is None else late}
+
+    stopped = together(job, ended(0, 1), ended(1, code, late, **no_end), ended(2, 143, late, **BY_RELAUNCH))
+
+    assert judge(job, stopped, late).kind is kind
+
+
 def test_a_task_of_several_pods_does_not_stay_where_some_hold_nodes_for_others():
     job = on_cluster(node=None, started_at=None)
     definition = replace(job.definition, purchase=PurchasePolicy.SPOT)

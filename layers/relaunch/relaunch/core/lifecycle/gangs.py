@@ -243,6 +243,9 @@ def _is_consequence(seen: TaskObservation) -> bool:
 def _as_they_ended(job: Job, known: dict[int, TaskObservation]) -> dict[int, TaskObservation]:
     """Return the ranks, of which those that had ended before Relaunch stopped them say so.
 
+    One that was stopped for another rank, and went with its instance before anybody saw it end, was lost: its agent was
+    away by then, and the other failed for it. EC2 may say so minutes after that.
+
     So had those that ended before the one for which they were stopped, however soon that was. It had ended by then: one
     that somebody stops ends with the others later, as all save together, and any of them may be the first.
     """
@@ -259,10 +262,26 @@ def _as_they_ended(job: Job, known: dict[int, TaskObservation]) -> dict[int, Tas
         at = seen.containers_ended_at
         return first is not None and at is not None and at < first and is_stopped_by_relaunch(seen)
 
-    return {
-        rank: as_it_ended(each) if had_ended(each, intent) or is_before_first(each) else each
-        for rank, each in known.items()
-    }
+    def as_found(rank: int, seen: TaskObservation) -> TaskObservation:
+        if had_ended(seen, intent) or is_before_first(seen):
+            return as_it_ended(seen)
+        return _as_lost(seen) if _was_lost(job, rank, seen) else seen
+
+    return {rank: as_found(rank, each) for rank, each in known.items()}
+
+
+def _was_lost(job: Job, rank: int, seen: TaskObservation) -> bool:
+    """Return whether a rank that was stopped for another one went with its instance."""
+    attempt = job.current_attempt
+    is_for_peer = attempt.intent is not None and attempt.intent.kind is IntentKind.RANK_ENDED
+    has_ended = seen.phase is not TaskPhase.STOPPED or exit_code_of(seen, job.definition.container) is not None
+    is_gone = attempt.placement.ranks[rank].instance_id in attempt.lost_instances
+    return is_for_peer and is_gone and seen.started_at is not None and not has_ended
+
+
+def _as_lost(seen: TaskObservation) -> TaskObservation:
+    causes = seen.report.causes - {ReportedCause.STOP_CALLED} | {ReportedCause.NODE_LOST}
+    return replace(seen, report=StopReport("its instance ended before anybody saw it stop", causes))
 
 
 def is_stopped_by_relaunch(seen: TaskObservation) -> bool:
