@@ -229,6 +229,9 @@ def test_a_rank_that_no_kubelet_ended_is_told_with_what_the_others_say():
     assert seen.report.text == "rank 2 is gone, and its node said nothing of its end"
     known = see(job(failed), first, ends=RankEnds(is_told=True, killed_at={1: NOW, 2: NOW}))
     assert known.report.causes == {ReportedCause.ENDED}
+    # It had exited with 0, and somebody deleted its pod since.
+    cleaned = see(job(failed, completedIndexes="2"), first, ends=RankEnds(is_told=True, killed_at={1: NOW}))
+    assert cleaned.report.causes == {ReportedCause.ENDED}
 
 
 def event(name: str, reason: str, second: int, uid: str = "", message: str = "") -> Event:

@@ -230,7 +230,8 @@ def _with_lost(
     if job is None or not ends.is_told or find_condition(job.status.conditions, "Failed") is None:
         return seen
     gone = (rank for rank, pod in counting.items() if pod is None and rank not in ends.killed_at)
-    lost = [str(rank) for rank in gone if not _is_named(job, rank)]
+    # Somebody may delete the pod of one that has exited with 0, which its node reported.
+    lost = [str(rank) for rank in gone if not _is_named(job, rank) and not _is_completed(job, rank)]
     if not lost:
         return seen
     text = f"rank {', '.join(lost)} is gone, and its node said nothing of its end"
