@@ -52,14 +52,19 @@ class MessageTimes:
     """By the origin of a message, or the function of a schedule: when the first of the tries began."""
     _sent_again: set[int] = field(default_factory=set)
     """The messages that their functions meant to send again soon."""
+    _done: set[int] = field(default_factory=set)
+    """The messages that were handled: SQS may deliver them once more, and nobody waits for what comes of that."""
 
     def handled(self, function: str, message: Message) -> None:
         """Check a message that was handled."""
         self._check_time(function, message.origin, message.body)
         self._since.pop(message.origin, None)
+        self._done.add(message.number)
 
     def failed(self, function: str, message: Message, began_at: datetime | None, error: BaseException) -> None:
         """Check a message that was not handled in a try that began at `began_at`; None: a call of it failed."""
+        if message.number in self._done:
+            return
         self._note(message.origin, began_at, error)
         if isinstance(error, PortError):
             self._sent_again.add(message.number)

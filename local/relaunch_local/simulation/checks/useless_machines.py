@@ -32,6 +32,8 @@ _APART = timedelta(hours=6)
 _DAY = timedelta(hours=24)
 # A machine that has taken no task by then is not waited for.
 _SHOWS_WITHIN = timedelta(hours=1)
+# When machines are to be ready, in the scenario that gives them the least time.
+_EARLIEST_DEADLINE = timedelta(minutes=3)
 _LONGEST_FUNCTION = timedelta(seconds=67)
 _NEVER = datetime.max.replace(tzinfo=UTC)
 # So many that were of no use to a job begin its wait for one.
@@ -155,24 +157,28 @@ class UselessMachines:
         )
         return sum(job_id not in self._ran_task[each.arn or ""] for each in of_job) >= MOST_PER_JOB
 
-    def had_none_of_use(self, job_id: str, since: datetime) -> bool:
+    def had_none_of_use(self, job: Job, since: datetime) -> bool:
         """Return whether several in a row that were launched for a job took none of its tasks, the first before a time.
 
+        A job that never had one may have begun to wait before, with one on which another job could not start.
+
         One in some does not come up, and of a group that is enough for all, which others may use. What EC2 took back
-        does not count.
+        does not count. What somebody ended does: whoever ends each machine would end the next one.
         """
         groups: dict[str, list[Instance]] = defaultdict(list)
         for host in self._in_order():
-            if host.tags[JOB_TAG] == job_id:
+            if host.tags[JOB_TAG] == job.job_id:
                 groups[_group_of(host)].append(host)
         in_a_row: list[datetime] = []
+        waits_since = max(self.first_at() or self._clock.now(), job.accepted_at)
         for group in groups.values():
             given_up_at = min(each.ended_at or self._clock.now() for each in group)
-            if any(job_id in self.tasks_on(each) for each in group):
+            if any(job.job_id in self.tasks_on(each) for each in group):
                 in_a_row = []
-            elif all(self._taken_at(each) > given_up_at for each in group):
+                waits_since = self._clock.now()
+            elif all(self._reclaimed_at(each) > given_up_at for each in group):
                 in_a_row.append(group[0].launched_at)
-        return len(in_a_row) >= _IN_A_ROW and in_a_row[0] <= since
+        return len(in_a_row) >= _IN_A_ROW and min(in_a_row[0], waits_since) <= since
 
     def first_at(self) -> datetime | None:
         """Return when the first machine was launched that was of no use, None without one: a wait may begin with it.
@@ -194,13 +200,21 @@ class UselessMachines:
         shown = {each.instance_id for each in pool if self._took_task_at(each) <= now - _LONGEST_FUNCTION}
         last = max((each.launched_at for each in pool if each.instance_id in shown), default=now - _DAY)
         later = [each for each in pool if each.instance_id not in shown and each.launched_at > max(last, now - _DAY)]
-        useless = [each for each in later if not each.is_alive and self._is_useless(each)]
+        ended = [each for each in later if not each.is_alive]
+        useless = [each for each in ended if self._is_useless(each) or self._may_have_been_late(each)]
         last_at = max((each.launched_at for each in useless), default=_NEVER)
         if len(useless) >= MOST_PER_CAUSE or (len(useless) >= _SPACED_FROM and now - last_at < _APART):
             return True
         started = (each for each in later if each.state is not InstanceState.TERMINATED)
         is_starting = any(now - each.launched_at < _SHOWS_WITHIN for each in started)
         return bool(useless) and (is_starting or self._is_requested(instance_type, purchase, zone))
+
+    def _may_have_been_late(self, host: Instance) -> bool:
+        """Return whether some of its group were not ready at the earliest deadline, and EC2 took none back before."""
+        group = [each for each in self._hosts.values() if _group_of(each) == _group_of(host)]
+        taken_at = min(self._taken_at(each) for each in group)
+        unready = (each for each in group if not self._was_ready(each))
+        return not self._ran(host) and any(each.launched_at + _EARLIEST_DEADLINE <= taken_at for each in unready)
 
     def _is_requested(self, instance_type: str, purchase: str, zone: str) -> bool:
         requested = (each for each in self._machines.values() if each.state is MachineState.REQUESTED)
@@ -317,12 +331,16 @@ class UselessMachines:
 
     def _taken_at(self, host: Instance) -> datetime:
         """Return when EC2 took an instance back, or said that it would, or others ended it; never if none did."""
-        if host.instance_id in self._warned:
-            return self._warned[host.instance_id]
-        is_taken = host.state_reason in _BY_EC2_OR_OTHERS and self._was_ready(host)
+        is_ended = host.state_reason in _BY_EC2_OR_OTHERS and self._was_ready(host)
         is_lost = host.state_reason is StateReason.USER_INITIATED and host.instance_id not in self._asked_to_end
-        is_taken = is_taken or is_lost or host.state_reason is StateReason.SPOT_TERMINATION
-        return (host.ended_at or self._clock.now()) if is_taken else _NEVER
+        ended_at = (host.ended_at or self._clock.now()) if is_ended or is_lost else _NEVER
+        return self._warned.get(host.instance_id, min(ended_at, self._reclaimed_at(host)))
+
+    def _reclaimed_at(self, host: Instance) -> datetime:
+        """Return when EC2 took an instance back, or said that it would; never if it did not."""
+        is_interrupted = host.state_reason is StateReason.SPOT_TERMINATION
+        ended_at = (host.ended_at or self._clock.now()) if is_interrupted else _NEVER
+        return self._warned.get(host.instance_id, ended_at)
 
 
 def _told_of(task: Mapping[str, Any]) -> str:

@@ -58,7 +58,7 @@ class UselessMachineFaults:
         # A machine may have been of no use before, for another reason: the job waits since then.
         since = max(min(self._account.useless.first_at() or self._began_at, self._began_at), job.accepted_at)
         ended_at = job.ended_at or self._account.clock.now()
-        by_chance = is_refused and self._account.useless.had_none_of_use(job.job_id, ended_at - held_back)
+        by_chance = is_refused and self._account.useless.had_none_of_use(job, ended_at - held_back)
         return by_chance or (self.is_endless and is_about_it and ended_at - since >= held_back)
 
     def _begin(self) -> None:

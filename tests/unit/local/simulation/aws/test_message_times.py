@@ -29,3 +29,17 @@ def test_only_an_outage_of_lambda_excuses_a_message_that_no_try_excuses(service:
     times.handled("request_machine", message)
 
     assert bool(violated) is is_late
+
+
+def test_nobody_waits_for_a_message_that_is_delivered_once_more_after_it_was_handled() -> None:
+    clock = Clock()
+    violated: list[str] = []
+    times = MessageTimes(clock, lambda name, holds, _message: violated.extend([] if holds else [name]))
+    message = Message("AttemptsQueue", 2, "body", clock.now(), origin=1)
+    times.handled("launch_attempt", message)
+    times.failed("launch_attempt", message, clock.now(), RuntimeError("a race was lost"))
+    clock.advance(timedelta(seconds=1_000).total_seconds())
+
+    times.handled("launch_attempt", Message("AttemptsQueue", 1, "body", clock.now(), origin=1))
+
+    assert violated == []

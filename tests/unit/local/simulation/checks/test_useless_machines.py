@@ -7,12 +7,13 @@ from typing import Any, cast
 
 import pytest
 
+from fakes.builders import make_job
 from fakes.machines import machine
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.machines.machine import Machine, MachineState
 from relaunch.core.machines.settings import GROUP_TAG, JOB_TAG
 from relaunch_local.ecs import Clock, Purchase
-from relaunch_local.ecs.engine.model import Instance, InstanceState
+from relaunch_local.ecs.engine.model import Instance, InstanceState, StateReason
 from relaunch_local.simulation.checks.useless_machines import UselessMachines
 
 MINUTE = timedelta(minutes=1)
@@ -30,7 +31,14 @@ class Pool:
         self.checks = UselessMachines(self.clock, lambda *_: None, {}, hosts, {}, (), (), self.machines)
 
     def launch(
-        self, name: str, *, is_alive: bool = True, zone: str = POOL[2], warned: bool = False, group: str = ""
+        self,
+        name: str,
+        *,
+        is_alive: bool = True,
+        zone: str = POOL[2],
+        warned: bool = False,
+        group: str = "",
+        ended_for: StateReason | None = None,
     ) -> None:
         self.clock.advance_to(self.clock.now() + MINUTE)
         self.hosts[name] = SimpleNamespace(
@@ -44,7 +52,7 @@ class Pool:
             arn=f"arn:{name}",
             is_alive=is_alive,
             state=InstanceState.RUNNING if is_alive else InstanceState.TERMINATED,
-            state_reason=None,
+            state_reason=ended_for,
             registered_at=None,
             ended_at=None if is_alive else self.clock.now() + MINUTE / 2,
         )
@@ -150,3 +158,45 @@ def test_machines_that_are_ended_for_one_of_their_group_which_ec2_took_back_say_
     pool.launch("i-3")
 
     assert pool.checks.is_held_back(*POOL) is not warned
+
+
+def test_a_group_that_was_late_before_ec2_took_a_machine_of_it_holds_its_pool_back(pool: Pool) -> None:
+    pool.launch("i-1", is_alive=False, group="m-1")
+    pool.launch("i-2", is_alive=False, group="m-1")
+    for name in ("i-1", "i-2"):
+        pool.hosts[name].ended_at = pool.clock.now() + 4 * MINUTE
+    pool.clock.advance_to(pool.clock.now() + 3 * MINUTE)
+    pool.checks.observe({"detail-type": "EC2 Spot Instance Interruption Warning", "detail": {"instance-id": "i-2"}})
+    pool.launch("i-3")
+
+    assert pool.checks.is_held_back(*POOL)
+
+
+@pytest.mark.parametrize(
+    ("ended_for", "counts"),
+    [
+        (StateReason.USER_INITIATED, True),
+        (StateReason.SPOT_TERMINATION, False),
+    ],
+)
+def test_a_job_had_no_machine_of_use_though_somebody_ended_them_unless_that_was_ec2(
+    pool: Pool, ended_for: StateReason, *, counts: bool
+) -> None:
+    job = replace(make_job(), job_id="resnet-1", accepted_at=pool.clock.now())
+    for number in range(3):
+        pool.launch(f"i-{number}", is_alive=False, ended_for=ended_for)
+
+    assert pool.checks.had_none_of_use(job, pool.clock.now()) is counts
+    assert not pool.checks.had_none_of_use(job, job.accepted_at)
+
+
+def test_a_job_that_never_had_one_waits_since_another_job_had_one_of_no_use(pool: Pool) -> None:
+    pool.launch("i-0", is_alive=False)
+    pool.hosts["i-0"].tags[JOB_TAG] = "other"
+    job = replace(make_job(), job_id="resnet-1", accepted_at=pool.clock.now())
+    for number in range(1, 4):
+        pool.launch(f"i-{number}", is_alive=False)
+
+    assert pool.checks.had_none_of_use(job, job.accepted_at)
+    pool.place("i-2")
+    assert not pool.checks.had_none_of_use(job, job.accepted_at)
