@@ -13,12 +13,10 @@ from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.launches.launch import (
     LaunchConflict,
     LaunchOutcome,
-    LaunchRefused,
     LaunchRequest,
     LaunchUncertain,
     Node,
     NodeObservation,
-    PlacementFailed,
     TaskObservation,
     TaskPhase,
     TaskPlaced,
@@ -68,11 +66,12 @@ class FakeTasks:
         placed: list[str] = []
         for each in request.ranks:
             outcome = self._launch_one(each)
-            if request.followers and isinstance(outcome, LaunchConflict):
+            if isinstance(outcome, LaunchConflict):
+                if not request.followers:
+                    return outcome
                 outcome = TaskPlaced(outcome.task_ids[0])
             if not isinstance(outcome, TaskPlaced):
-                is_over = isinstance(outcome, PlacementFailed | LaunchRefused)
-                return replace(outcome, placed=tuple(placed)) if is_over else outcome  # type: ignore[call-arg]
+                return replace(outcome, placed=tuple(placed))
             placed.append(outcome.task_id)
         return TaskPlaced(placed[0], tuple(placed[1:]))
 

@@ -126,3 +126,55 @@ def test_ranks_placed_before_their_revision_was_deregistered_are_stopped_and_the
     assert len(story.ranks(job_id)) == NODES
     assert story.job(job_id).totals.failures == 0
     assert "was deregistered" in story.timeline(job_id)
+
+
+def launch_unlisted(*answers: LaunchUncertain | None) -> tuple[GangStory, str]:
+    """Let tasks of the first ranks be placed that ECS does not list later; return whose they are."""
+    story = GangStory()
+    job_id = story.start()
+    for each in story.machines(job_id):
+        story.register(each)
+    story.tasks.places_uncertain = True
+    story.tasks.outcomes.extend(answers)
+    story.deliver()
+    for number, arn in enumerate(list(story.tasks.tasks)):
+        story.tasks.run(arn, node=story.machines(job_id)[number].node, started_at=story.now)
+    story.tasks.find_tasks_of = lambda _attempt: []
+    # What is sent again has no answer either.
+    story.tasks.outcomes.extend([LaunchUncertain("no answer to RunTask")] * 60)
+    return story, job_id
+
+
+def test_a_task_that_was_named_is_stopped_though_ecs_does_not_list_it():
+    story, job_id = launch_unlisted(None, LaunchUncertain("no answer to RunTask"))
+    assert story.attempt(job_id).placement.placed_ids == (task_id(1),)
+    story.tasks.instances.clear()
+    while story.attempt(job_id).placement.state is PlacementState.PENDING:
+        assert story.deliver()
+
+    assert story.ranks(job_id) == (task_id(1),)
+    assert story.attempt(job_id).placement.placed_ids == ()
+    assert story.stopped == {task_id(1)}
+
+
+def test_a_placement_is_not_given_up_while_its_machines_run_what_ecs_does_not_list_but_for_ten_minutes():
+    story, job_id = launch_unlisted(LaunchUncertain("no answer to RunTask"))
+    began_at = story.now
+
+    def lasts() -> timedelta:
+        while story.attempt(job_id).placement.state is PlacementState.PENDING:
+            assert story.deliver()
+        return story.now - began_at
+
+    # Ten in which it is sent, six in which an answer may come, and ten.
+    assert 26 * MINUTE < lasts() < 28 * MINUTE
+
+
+def test_a_placement_is_given_up_once_no_answer_can_come_if_its_machines_run_nothing():
+    story, job_id = launch_unlisted(LaunchUncertain("no answer to RunTask"))
+    began_at = story.now
+    story.tasks.end(task_id(1), 1, stopped_at=story.now)
+    while story.attempt(job_id).placement.state is PlacementState.PENDING:
+        assert story.deliver()
+
+    assert 16 * MINUTE < story.now - began_at < 18 * MINUTE

@@ -12,7 +12,7 @@ from pathlib import Path
 from relaunch.core.definitions.definition import ImageWait
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, WaitReason
-from relaunch.core.launches.launch import OLDEST_PLACEMENT
+from relaunch.core.launches.launch import OLDEST_GANG_PLACEMENT, OLDEST_PLACEMENT
 from relaunch.core.lifecycle.long_waits import BUDGET_LIMIT, QUEUE_LIMIT, RESERVATION_LIMIT, START_LIMIT
 from relaunch.core.lifecycle.machine_waits import LIMIT_POLL_INTERVAL
 from relaunch.core.lifecycle.metrics import Metric
@@ -78,7 +78,8 @@ _QUEUE = (
 JOB_STATES: Mapping[JobState, Wait] = {
     JobState.WAITING: Wait("by what it waits for, below", (), "`relaunch cancel`"),
     JobState.LAUNCHING: Wait(
-        f"{_minutes(OLDEST_PLACEMENT)} for a launch that is not answered, a few once its machine of our own is gone; "
+        f"{_minutes(OLDEST_PLACEMENT)} for a launch that is not answered, {_minutes(OLDEST_GANG_PLACEMENT)} of several "
+        "nodes, a few once its machine of our own is gone; "
         f"{_minutes(StackLimits().provisioning_deadline(is_managed=False))} for an instance, "
         f"{_minutes(START_TIMEOUT)} for a start: another placement. "
         f"On Kubernetes {_minutes(REFUSED_FOR)} for a pod whose creation is refused: it waits without a slot; "

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import (
+    OLDEST_GANG_PLACEMENT,
     OLDEST_PLACEMENT,
     LaunchDeferred,
     LaunchOutcome,
@@ -13,6 +14,7 @@ from relaunch.core.launches.launch import (
     PlacementFailed,
     Shortage,
     TaskObservation,
+    TaskPhase,
     TaskPlaced,
 )
 from relaunch.core.launches.launch_plan import plan_launch
@@ -64,6 +66,8 @@ def explain_placement(outcome: LaunchOutcome, job: Job, deps: JobDependencies) -
 # callers to retry for up to five minutes.
 _SENDING_GRACE = timedelta(minutes=6)
 _LOOK_SECONDS = 30
+# A container instance may run tasks of others too, as those of a DAEMON service, which ends this wait.
+_UNLISTED = timedelta(minutes=10)
 
 
 def send_placement(job: Job, deps: LaunchDependencies, *, is_first: bool) -> Job | None:
@@ -77,14 +81,14 @@ def send_placement(job: Job, deps: LaunchDependencies, *, is_first: bool) -> Job
         StaleWriteError: the job was changed since it was loaded.
     """
     attempt = job.current_attempt
-    unsendable_at = attempt.placement.requested_at + OLDEST_PLACEMENT
+    unsendable_at = attempt.placement.requested_at + (OLDEST_GANG_PLACEMENT if has_gang(attempt) else OLDEST_PLACEMENT)
     if attempt.intent is not None:
         unsendable_at = min(unsendable_at, attempt.intent.at)
     if not is_first and (gone_at := _machine_gone_at(job, deps)) is not None:
         unsendable_at = min(unsendable_at, gone_at)
     overdue = deps.clock.now() - unsendable_at
     if overdue >= timedelta(0):
-        return _look_for_task(job, deps, is_certain=overdue > _SENDING_GRACE)
+        return _look_for_task(job, deps, overdue)
     if not is_first:
         job = apply_event(job, LaunchRepeated(attempt.number, attempt.placement.number), deps)
     outcome = _launch(job, deps)
@@ -145,7 +149,7 @@ def _answer(
         if not is_only_send:
             # An earlier send may have started a task without a response, whatever this error is: the task is found by
             # its events, or by listing tasks when the placement expires.
-            outcome = LaunchDeferred(outcome.reason, is_refused=outcome.may_heal)
+            outcome = LaunchDeferred(outcome.reason, is_refused=outcome.may_heal, placed=outcome.placed)
     is_unused = isinstance(outcome, PlacementFailed) and _is_unused(job, deps)
     return LaunchAnswered(number, placement.number, outcome, is_unused)
 
@@ -178,9 +182,10 @@ def _count_requests(deps: LaunchDependencies) -> int | None:
         return None
 
 
-def _look_for_task(job: Job, deps: LaunchDependencies, *, is_certain: bool) -> Job:
+def _look_for_task(job: Job, deps: LaunchDependencies, overdue: timedelta) -> Job:
     """Look for the task of a placement that is not sent any more, until it is certain that there is none."""
     attempt = job.current_attempt
+    is_certain = overdue > _SENDING_GRACE
     closed = {task_id for each in attempt.closed_placements for task_id in each.task_ids}
     target = deps.targets.named(job.definition.target)
     found = [task for task in target.find_tasks_of(job.attempt_key) if task.task_id not in closed]
@@ -188,6 +193,7 @@ def _look_for_task(job: Job, deps: LaunchDependencies, *, is_certain: bool) -> J
         # Of many closed placements of the attempt only the latest are kept.
         since = attempt.placement.requested_at - CLOCK_SKEW
         found = [task for task in found if task.created_at is None or task.created_at >= since]
+        is_certain = is_certain and (overdue > _SENDING_GRACE + _UNLISTED or not _has_unlisted(job, found, deps))
         return _give_up_gang(job, found, deps, is_certain=is_certain)
     if found:
         newest = max(found, key=_made_at)
@@ -199,6 +205,14 @@ def _look_for_task(job: Job, deps: LaunchDependencies, *, is_certain: bool) -> J
         return apply_event(job, PlacementExpired(attempt.number, attempt.placement.number), deps)
     deps.launches.request_launch(job.job_id, _LOOK_SECONDS)
     return job
+
+
+def _has_unlisted(job: Job, found: Sequence[TaskObservation], deps: LaunchDependencies) -> bool:
+    """Return whether the machines of a gang have more tasks than ECS lists: what nobody sees end may train on."""
+    live = sum(each.phase is not TaskPhase.STOPPED for each in found)
+    machines = [deps.machines.load_machine(each.machine_id) for each in job.current_attempt.placement.ranks]
+    nodes = [deps.targets.ecs.find_node(each.node) for each in machines if each is not None and each.node]
+    return sum(each.task_count for each in nodes if each is not None) > live
 
 
 def _give_up_gang(job: Job, found: Sequence[TaskObservation], deps: LaunchDependencies, *, is_certain: bool) -> Job:
@@ -213,7 +227,9 @@ def _give_up_gang(job: Job, found: Sequence[TaskObservation], deps: LaunchDepend
         return job
     number = attempt.number
     placement = attempt.placement
-    first, *others = tuple(each.task_id for each in sorted(found, key=_made_at)) or ("",)
+    named = placement.placed_ids
+    listed = (each.task_id for each in sorted(found, key=_made_at) if each.task_id not in named)
+    first, *others = (*named, *listed) or ("",)
     if not first:
         return apply_event(job, PlacementExpired(number, placement.number), deps)
     if len(others) + 1 == len(placement.ranks):

@@ -13,7 +13,7 @@ from relaunch.core.jobs.attempt import IntentKind, StopIntent, StopKind
 from relaunch.core.jobs.effects import LookForWarning
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
-from relaunch.core.launches.launch import PlacementFailed, ReportedCause, StopReport, TaskPlaced
+from relaunch.core.launches.launch import LaunchUncertain, PlacementFailed, ReportedCause, StopReport, TaskPlaced
 from relaunch.core.lifecycle.events import HostWarned, TaskSeen, TimePassed
 from relaunch.core.lifecycle.gangs import MET_WITHIN, PEERS_MAY_TAKE, observe_gang
 from relaunch.core.lifecycle.stop_reason import classify_stop
@@ -276,3 +276,13 @@ def test_a_warning_is_of_a_job_whose_ranks_are_placed_there_alone():
     cancelled = StopIntent(IntentKind.CANCEL, NOW, "enough")
     job = replace(pending(), attempt=replace(pending().current_attempt, intent=cancelled))
     assert decided(job, HostWarned("i-1", SOON, task_id=task_id(2))).job.current_attempt.intent == cancelled
+
+
+def test_the_tasks_that_were_named_before_an_answer_was_lost_are_kept():
+    job = pending()
+    for placed in ((task_id(1),), (task_id(1), task_id(2)), ()):
+        job = decided(job, answered(LaunchUncertain("no answer to RunTask", placed=placed)), SOON).job
+
+    assert job.current_attempt.placement.placed_ids == (task_id(1), task_id(2))
+    placed = decided(job, answered(TaskPlaced(task_id(1), (task_id(2), task_id(3)))), SOON).job
+    assert placed.current_attempt.placement.placed_ids == ()

@@ -79,6 +79,8 @@ class Placement:
     """The ranks from 1 on of a job of several nodes; rank 0 is what the placement itself says."""
     master_address: str = ""
     """The private IPv4 address at which the ranks of a job of several nodes meet: that of rank 0."""
+    placed_ids: tuple[str, ...] = ()
+    """The tasks of its first ranks that the target named while others were not placed yet."""
 
     @property
     def ranks(self) -> tuple[Rank, ...]:

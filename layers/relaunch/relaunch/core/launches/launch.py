@@ -70,6 +70,9 @@ def choose_gpus(gpu: GpuRequirement | None, partition_size: float) -> WholeGpus 
 OLDEST_PLACEMENT = timedelta(minutes=50)
 """The age from which on a placement is not sent again: a client token is valid for at least an hour after its task
 ended (Amazon ECS API Reference, "Ensuring idempotency")."""
+OLDEST_GANG_PLACEMENT = timedelta(minutes=10)
+"""The same of a job of several nodes: the first rank waits so long for the others, by the static rendezvous of
+torchrun, and its machines are paid meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +168,13 @@ class LaunchDeferred:
     """The target throttled the request, or a quota of tasks is reached: the same request is sent again later.
 
     `waiting` is the number of other waiting launches, if that is known. `is_refused`: until somebody grants something,
-    but an earlier send of it may have started a task.
+    but an earlier send of it may have started a task. `placed` are the tasks of the ranks before, which it has.
     """
 
     reason: str
     waiting: int | None = None
     is_refused: bool = False
+    placed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,9 +204,13 @@ class LaunchConflict:
 
 @dataclass(frozen=True, slots=True)
 class LaunchUncertain:
-    """Time-out or server error: the request may have taken effect, and the same request is sent again."""
+    """Time-out or server error: the request may have taken effect, and the same request is sent again.
+
+    `placed` are the tasks of the ranks before, which the target has.
+    """
 
     reason: str
+    placed: tuple[str, ...] = ()
 
 
 LaunchOutcome = TaskPlaced | PlacementFailed | LaunchDeferred | LaunchRefused | LaunchConflict | LaunchUncertain

@@ -181,16 +181,25 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
         case PlacementFailed():
             return _placement_failed(job, outcome, event, now)
         case LaunchDeferred(reason) | LaunchUncertain(reason):
-            delay_seconds = _repeat_delay_seconds(job, outcome, now)
-            decision = _send_again(job, reason, now, event="launch to be repeated", delay_seconds=delay_seconds)
+            named = _with_placed(job, outcome.placed)
+            delay_seconds = _repeat_delay_seconds(named, outcome, now)
+            decision = _send_again(named, reason, now, event="launch to be repeated", delay_seconds=delay_seconds)
             is_refused = isinstance(outcome, LaunchDeferred) and outcome.is_refused
+            after = with_refusal(decision.job, RefusedCall.LAUNCH, now) if is_refused else decision.job
             # Saved also if the launch is requested already: should the placement expire, a probe is next.
-            refused = replace(decision, job=with_refusal(decision.job, RefusedCall.LAUNCH, now), is_ignored=False)
-            return refused if is_refused else decision
+            return replace(decision, job=after, is_ignored=decision.is_ignored and not is_refused and named is job)
         case LaunchRefused() as refusal:
             return _refused(job, refusal, now)
         case _:  # a conflict that names no task
             return _refused(job, LaunchRefused("ConflictException, and it names no task"), now)
+
+
+def _with_placed(job: Job, placed: tuple[str, ...]) -> Job:
+    """Return the job of which the target has named the tasks of the first ranks; it may not list them later."""
+    attempt = job.current_attempt
+    if len(placed) <= len(attempt.placement.placed_ids):
+        return job
+    return replace(job, attempt=replace(attempt, placement=replace(attempt.placement, placed_ids=placed)))
 
 
 def _placement_failed(job: Job, failed: PlacementFailed, event: LaunchAnswered, now: datetime) -> Decision:

@@ -115,6 +115,7 @@ def with_task(job: Job, task_id: str, outcome: str, placed_at: datetime, followe
             for rank, each in zip(placement.followers, followers or (), strict=bool(followers))
         )
         or placement.followers,
+        placed_ids=(),
     )
     # That the target has the task does not prove that it starts.
     refusals = {call: job.refusals[call] for call in _OF_STARTS if call in job.refusals}

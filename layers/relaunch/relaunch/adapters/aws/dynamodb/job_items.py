@@ -57,7 +57,7 @@ _RARE_FIELDS = (
     *("refused_since", "suspended_since", "cluster", "live_ranks", "lost_instances"),
     *("last_host_ended_at", "leaves_survivors", "missing_ranks"),
 )
-_OF_GANGS = ("followers", "master_address")
+_OF_GANGS = ("followers", "master_address", "placed_ids")
 _TIMELINE_ENTRY = StoredType(TimelineEntry)
 _SELECTION = made_late(lambda: StoredType(StoredSelection))
 

@@ -17,10 +17,8 @@ from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.launches.launch import (
     LaunchConflict,
     LaunchOutcome,
-    LaunchRefused,
     LaunchRequest,
     NodeObservation,
-    PlacementFailed,
     TaskObservation,
     TaskPhase,
     TaskPlaced,
@@ -86,14 +84,14 @@ class EcsTarget:
         placed: list[str] = []
         for each in request.ranks:
             outcome = self._launch_one(each)
-            if request.followers and isinstance(outcome, LaunchConflict):
+            if isinstance(outcome, LaunchConflict):
+                if not request.followers:
+                    return outcome
                 # The client token is the rank's own: its task was launched before the settings changed.
                 outcome = TaskPlaced(outcome.task_ids[0])
             if not isinstance(outcome, TaskPlaced):
                 # What was placed is answered again where the request is repeated: its ranks have tokens of their own.
-                if isinstance(outcome, PlacementFailed | LaunchRefused):
-                    return replace(outcome, placed=tuple(placed))
-                return outcome
+                return replace(outcome, placed=tuple(placed))
             placed.append(outcome.task_id)
         return TaskPlaced(placed[0], tuple(placed[1:]))
 
