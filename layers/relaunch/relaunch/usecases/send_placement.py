@@ -19,7 +19,7 @@ from relaunch.core.launches.launch import (
 )
 from relaunch.core.launches.launch_plan import plan_launch
 from relaunch.core.lifecycle.events import LaunchAnswered, LaunchRepeated, PlacementExpired
-from relaunch.core.lifecycle.gangs import has_gang, is_gang
+from relaunch.core.lifecycle.gangs import has_gang, is_gang, observe_gang
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
 from relaunch.core.machines.groups import first_ids_of
 from relaunch.core.machines.machine import MachineState
@@ -38,7 +38,7 @@ from relaunch.ports import (
 )
 from relaunch.usecases.advance_job import advance_job, apply_event
 from relaunch.usecases.advance_machine import admit_jobs
-from relaunch.usecases.observe_task import task_located
+from relaunch.usecases.observe_task import task_located, task_seen
 
 
 def explain_placement(outcome: LaunchOutcome, job: Job, deps: JobDependencies) -> LaunchOutcome:
@@ -236,7 +236,12 @@ def _give_up_gang(job: Job, found: Sequence[TaskObservation], deps: LaunchDepend
         return apply_event(job, LaunchAnswered(number, placement.number, TaskPlaced(first, tuple(others))), deps)
     reason = f"{len(others) + 1} of {len(placement.ranks)} tasks were placed"
     failed = PlacementFailed((reason,), placed=(first, *others))
-    return apply_event(job, LaunchAnswered(number, placement.number, failed), deps)
+    job = apply_event(job, LaunchAnswered(number, placement.number, failed), deps)
+    # What has ended is not asked for once more.
+    known = {each.task_id: each for each in found}
+    is_several = has_gang(job.current_attempt)
+    seen = observe_gang(job, known, deps.clock.now()) if is_several else known.get(first)
+    return job if seen is None else apply_event(job, task_seen(seen, job, deps), deps)
 
 
 def _made_at(task: TaskObservation) -> tuple[bool, datetime | None, str]:

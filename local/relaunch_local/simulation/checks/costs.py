@@ -42,6 +42,7 @@ _ADDRESS_USD_PER_HOUR = 0.005
 _TOLERANCE_USD = 0.001
 # The clock of a function is up to three seconds off.
 _SKEW = timedelta(seconds=6)
+_LONGEST_FUNCTION = timedelta(seconds=67)
 
 Shares = Mapping[str, float]
 
@@ -92,6 +93,8 @@ class Costs:
     """Returns what is in the sums of costs from one day to another."""
     _holders: dict[str, list[tuple[datetime, Shares]]] = field(default_factory=lambda: defaultdict(list))
     """By machine: since when which part of it was whose."""
+    _slow: dict[str, timedelta] = field(default_factory=lambda: defaultdict(timedelta))
+    """By machine: how long functions took, that had decided on a claim, until it was saved."""
     difference: BillDifference = field(default_factory=BillDifference)
     """What records and bill differed by at the end."""
 
@@ -101,7 +104,11 @@ class Costs:
         if machine.claims:
             shares = _shares_of(machine.claims, machine)
             if not held or held[-1][1] != shares:
-                held.append((self._clock.now(), shares))
+                now = self._clock.now()
+                claimed_at = (each.since for each in machine.claims if held and each.job_id not in held[-1][1])
+                slow = max((now - at for at in claimed_at), default=timedelta(0))
+                self._slow[machine.machine_id] += min(max(slow, timedelta(0)), _LONGEST_FUNCTION)
+                held.append((now, shares))
 
     def check_end(self, jobs: Mapping[str, Job]) -> None:
         """Check every job, and all of them together, once nothing is there any more."""
@@ -287,7 +294,8 @@ class Costs:
         if host.ended_at is not None:
             ended = abs((machine.ended_at or machine.state_since or host.ended_at) - host.ended_at)
             gone = abs((machine.state_since or host.ended_at) - (host.terminated_at or host.ended_at))
-        late = ((began + ended + changes * _SKEW) * usd_per_hour + (began + gone) * prices.beside) / _HOUR
+        slow = self._slow[machine.machine_id]
+        late = ((began + ended + slow + changes * _SKEW) * usd_per_hour + (began + gone) * prices.beside) / _HOUR
         return late + self._of_other_hours(host, prices) + self._of_last_hour(host, machine, prices)
 
     def _of_last_hour(self, host: Instance, machine: Machine, prices: Prices) -> float:
