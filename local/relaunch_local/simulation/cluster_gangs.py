@@ -198,6 +198,10 @@ class ClusterGangs:
         task.started_at = self._clock.now()
         handle = start(replace(spec, on_exit=ended, log_target=None))
         if isinstance(handle, Rank):
+            if task.gang is not None and task.gang is not handle.gang:
+                # What became of the Job of this name before says nothing of the one that was made again.
+                task.ends.clear()
+                task.taken.clear()
             task.gang = handle.gang
             self.look()
         return handle
