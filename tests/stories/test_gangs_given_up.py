@@ -81,10 +81,9 @@ def test_a_part_of_the_ranks_that_has_ended_before_it_is_given_up_is_accounted_f
 def test_a_part_of_the_ranks_that_has_ended_is_not_asked_for_once_more(placed: int) -> None:
     story, job_id = give_up(placed, end_waiting_in_vain)
 
-    stop = story.attempt(job_id).stop
-    assert stop is not None
-    assert stop.kind is StopKind.NOT_STARTED
-    assert story.job(job_id).state is JobState.WAITING
+    held = story.attempt(job_id).held
+    assert held is not None
+    assert held.stop.kind is StopKind.NOT_STARTED
 
 
 def test_a_part_of_the_ranks_that_lives_is_stopped_in_their_order():

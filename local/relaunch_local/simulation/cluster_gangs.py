@@ -87,6 +87,8 @@ class GangTask:
     """That of its first pod, when all had one last."""
     made: int = 0
     """How many pods there were."""
+    job_uid: str = ""
+    """That of its Job, which may be made again under its name."""
     gang: Gang | None = None
     ends: dict[str, tuple[datetime, str, int]] = field(default_factory=dict)
     """By UID: when the program of a rank ended, how, and its rank."""
@@ -186,6 +188,7 @@ class ClusterGangs:
         """Start the program of a pod."""
         uid = spec.task_arn
         task = self._uids[uid]
+        self._begin_again(task, self._job_of(uid))
         others = {rank.environment.group for rank in self._gangs.ranks.values() if self._is_other(rank, task)}
         self.check(GENERATIONS, not others, f"{task.name} beside {', '.join(sorted(others))}")
 
@@ -198,13 +201,22 @@ class ClusterGangs:
         task.started_at = self._clock.now()
         handle = start(replace(spec, on_exit=ended, log_target=None))
         if isinstance(handle, Rank):
-            if task.gang is not None and task.gang is not handle.gang:
-                # What became of the Job of this name before says nothing of the one that was made again.
-                task.ends.clear()
-                task.taken.clear()
             task.gang = handle.gang
             self.look()
         return handle
+
+    def _begin_again(self, task: GangTask, job_uid: str) -> None:
+        """Forget what became of an earlier Job of this name, which was deleted: its ranks are not waited for."""
+        if task.gang is not None and task.job_uid != job_uid:
+            self._gangs.groups.pop(task.gang.environment.group, None)
+            task.ends.clear()
+            task.taken.clear()
+        task.job_uid = job_uid
+
+    def _job_of(self, uid: str) -> str:
+        pods = self._state.all("pods", self._namespace)
+        owners = (each["metadata"]["ownerReferences"] for each in pods if each["metadata"]["uid"] == uid)
+        return str(next(owners)[0]["uid"])
 
     def _is_other(self, rank: Rank, task: GangTask) -> bool:
         return rank.environment.job_id == task.job_id and self._uids[rank.spec.task_arn] is not task

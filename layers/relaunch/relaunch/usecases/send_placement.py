@@ -38,7 +38,7 @@ from relaunch.ports import (
 )
 from relaunch.usecases.advance_job import advance_job, apply_event
 from relaunch.usecases.advance_machine import admit_jobs
-from relaunch.usecases.observe_task import task_located, task_seen
+from relaunch.usecases.observe_task import task_located
 
 
 def explain_placement(outcome: LaunchOutcome, job: Job, deps: JobDependencies) -> LaunchOutcome:
@@ -241,7 +241,7 @@ def _give_up_gang(job: Job, found: Sequence[TaskObservation], deps: LaunchDepend
     known = {each.task_id: each for each in found}
     is_several = has_gang(job.current_attempt)
     seen = observe_gang(job, known, deps.clock.now()) if is_several else known.get(first)
-    return job if seen is None else apply_event(job, task_seen(seen, job, deps), deps)
+    return job if seen is None else apply_event(job, task_located(seen, job, deps), deps)
 
 
 def _made_at(task: TaskObservation) -> tuple[bool, datetime | None, str]:

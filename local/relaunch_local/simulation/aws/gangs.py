@@ -334,8 +334,7 @@ class Gangs:
             failing = ScriptedProcesses(self.clock, lambda _spec: Script(runtime_seconds=1.0, exit_code=_AGENT_EXIT))
             return failing.start(spec)
         gang = self.groups.get(place.group)
-        if gang is None or (gang.is_formed and not gang.ranks):
-            # The Job of a placement was deleted, and made again under its name.
+        if gang is None:
             recipe = self.recipes[spec.environment["RECIPE"]]
             hangs = self.chance.stream(f"gangs/{place.group}").random() < recipe.gang.nccl_share
             gang = self.groups[place.group] = Gang(self, place, recipe, hangs, self.speed_of(spec))

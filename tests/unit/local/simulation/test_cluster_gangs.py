@@ -241,6 +241,21 @@ def test_a_pod_that_an_old_server_makes_in_the_place_of_another_meets_nobody() -
     assert task.broken_since is not None or not task.pods
 
 
+def test_the_ranks_of_a_job_that_is_made_again_under_its_name_meet() -> None:
+    world = World()
+    task = world.train()
+    world.world.cluster.delete_job(NAMESPACE, task.name)
+    assert task.taken
+    world.launch()
+    world.clock.advance(60)
+
+    assert world.broken == []
+    assert task.is_formed
+    assert task.gang is not None
+    assert task.gang.is_at_work
+    assert (task.made, task.taken, task.ends) == (2 * NODES, [], {})
+
+
 @pytest.mark.parametrize("target", [Target.KUBERNETES, Target.ACK])
 def test_what_is_left_goes_by_itself(target: Target) -> None:
     world = World(target=target)

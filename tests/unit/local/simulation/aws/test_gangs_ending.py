@@ -235,17 +235,3 @@ def test_a_gang_may_finish_while_it_is_asked_to_stop() -> None:
     assert world.codes() == [0] * 4
     assert world.trainings.seconds_left("g1/0") == 0
     assert not world.trainings.exit_now("g1/1")
-
-
-def test_ranks_of_a_group_that_has_ended_meet_when_it_is_made_again() -> None:
-    """The Job of a placement is deleted, and made again under its name."""
-    world = GangWorld()
-    for handle in world.form():
-        handle.terminate()
-    world.wait(11)
-
-    world.form()
-    world.wait(100)
-
-    assert len(world.trainings.gangs.ranks) == 4
-    assert all(each.gang.is_at_work for each in world.trainings.gangs.ranks.values())
