@@ -43,7 +43,7 @@ FAILURE_BUGS = (
     PlantedBug(
         "full-group-is-no-capacity",
         "a group whose machines run other tasks counts as one without capacity",
-        changed(advancing, _uses_machine_of=lambda *_given: False),
+        changed(advancing, _is_used=lambda *_given: False),
         "a full group is no lesson on spot",
         20,
         first=33,

@@ -110,6 +110,18 @@ def test_another_provider_of_the_same_type_and_purchase_is_used_meanwhile():
     assert story.attempt(waiting).placement.offering == make_offering_key(purchase=PurchaseOption.SPOT)
 
 
+def test_a_machine_that_has_just_gone_to_a_task_which_waited_for_one_is_a_queue_before_anybody_knows_of_it():
+    story = Story(make_definition(purchase=PurchasePolicy.SPOT))
+    story.offerings.available = (make_offering(capacity_provider=PROVIDER),)
+    first = story.submit_and_deliver(push("a" * 40))
+    assert story.attempt(first).node is None
+    story.tasks.outcomes.append(failed_placement(["RESOURCE:MEMORY"]))
+    story.submit_and_deliver(push("b" * 40))
+
+    (failure,) = story.deps.capacity.load_capacity_memory(story.now).values()
+    assert failure.is_queue
+
+
 @pytest.mark.parametrize(("reason", "is_queue"), [("RESOURCE:MEMORY", True), ("RESOURCE:GPU", True), ("AGENT", False)])
 def test_machines_that_have_no_room_now_are_a_queue_too_where_the_group_is_not_scaled(reason: str, is_queue: bool):
     story = Story(make_definition(purchase=PurchasePolicy.SPOT))

@@ -252,23 +252,25 @@ def _remember_capacity(job: Job, effect: RememberCapacity, deps: JobDependencies
         deps.machines.settle_start((placement_scope(job.revision.family),), machine, Worth.USELESS)
     # A launch that waited for a machine, or asked for room on those that are there.
     may_be_queue = effect.is_taken or (job.attempt is not None and job.attempt.stop is not None)
-    if may_be_queue and failure.capacity_provider and _uses_machine_of(failure.capacity_provider, job.job_id, deps):
+    if may_be_queue and failure.capacity_provider and _is_used(effect, job.job_id, deps):
         failure = queued(failure)
     deps.capacity.remember(failure)
     learn_pool(failure.offering, change_by_failure(failure), deps)
 
 
-def _uses_machine_of(capacity_provider: str, own_job_id: str, deps: JobDependencies) -> bool:
+def _is_used(effect: RememberCapacity, own_job_id: str, deps: JobDependencies) -> bool:
     """Return whether the task of another job is on a machine of a capacity provider.
 
     The launch waited for another one, which the group may not have: its maximum size is not known, as reading it takes
-    a permission that the stack does not have.
+    a permission that the stack does not have. If the machines that are there had no room, a task that waited for one
+    may have got it just before, which nobody knows yet.
     """
     for job_id in deps.jobs.load_slot_holders(_MAX_LOOKED_AT):
         attempt = _load_attempt(job_id, deps) if job_id != own_job_id else None
-        if attempt is None or attempt.stop is not None or attempt.node is None:
+        if attempt is None or attempt.stop is not None or attempt.task_id is None:
             continue
-        if attempt.placement.capacity_provider == capacity_provider:
+        is_there = attempt.node is not None or effect.is_taken
+        if is_there and attempt.placement.capacity_provider == effect.capacity_provider:
             return True
     return False
 
