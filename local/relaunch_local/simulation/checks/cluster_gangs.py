@@ -103,7 +103,12 @@ class ClusterGangChecks:
 
 
 def _goes(job: Document, minor: int) -> bool:
-    """Return whether a Job has ended, and is removed by the cluster; old servers keep every Job."""
+    """Return whether a Job is removed by the cluster; old servers keep every Job.
+
+    One that has ended is, and one that was stopped while a queue held it back: it has no pods, and its deadline ends it
+    as soon as the queue lets it go on.
+    """
     del minor
-    has_time = "ttlSecondsAfterFinished" in job["spec"]
-    return has_condition(job, "Complete", "Failed") and has_time
+    spec = job["spec"]
+    is_stopped = bool(spec.get("suspend")) and spec["parallelism"] == 0 and "activeDeadlineSeconds" in spec
+    return "ttlSecondsAfterFinished" in spec and (is_stopped or has_condition(job, "Complete", "Failed"))

@@ -286,3 +286,18 @@ def test_the_tasks_that_were_named_before_an_answer_was_lost_are_kept():
     assert job.current_attempt.placement.placed_ids == (task_id(1), task_id(2))
     placed = decided(job, answered(TaskPlaced(task_id(1), (task_id(2), task_id(3)))), SOON).job
     assert placed.current_attempt.placement.placed_ids == ()
+
+
+@pytest.mark.parametrize(
+    ("made_at", "code", "kind"),
+    [
+        (NOW + timedelta(minutes=1), 1, StopKind.INTERRUPTION),
+        (NOW + timedelta(minutes=1), 0, StopKind.SUCCESS),
+        (NOW - timedelta(minutes=1), 1, StopKind.USER_ERROR),
+    ],
+)
+def test_what_a_pod_ends_with_that_replaced_another_is_no_word_of_those_that_had_met(made_at, code, kind):
+    """Servers before 1.25 make one in the place of a pod that went with its node, which finds no others."""
+    stopped = replace(ended(0, code), newest_pod_at=made_at)
+
+    assert judge(on_cluster(started_at=NOW), stopped, SOON).kind is kind

@@ -256,6 +256,21 @@ def test_the_ranks_of_a_job_that_is_made_again_under_its_name_meet() -> None:
     assert (task.made, task.taken, task.ends) == (2 * NODES, [], {})
 
 
+def test_a_job_that_was_stopped_while_a_queue_held_it_back_goes_when_the_queue_lets_it() -> None:
+    world = World()
+    task = world.train()
+    world.world.cluster.suspend_job(NAMESPACE, task.name)
+    world.clock.advance(60)
+    world.checks.check_end(world.world.cluster.state, NAMESPACE, 36)
+    assert set(world.broken) == {NOTHING_LEFT}
+    world.broken.clear()
+
+    world.target.stop(task.name, "its pods were taken away")
+    world.checks.check_end(world.world.cluster.state, NAMESPACE, 36)
+
+    assert world.broken == []
+
+
 @pytest.mark.parametrize("target", [Target.KUBERNETES, Target.ACK])
 def test_what_is_left_goes_by_itself(target: Target) -> None:
     world = World(target=target)

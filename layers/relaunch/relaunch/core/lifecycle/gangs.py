@@ -35,6 +35,7 @@ MET_WITHIN = timedelta(seconds=60)
 """How long a rank waits for the others at least before it fails: the c10d rendezvous for a minute (`read_timeout`), the
 static one, which the variables that it is given select, for ten (torch.distributed.elastic.rendezvous). RunTask may be
 refused to the next rank for as long."""
+POD_REPLACED = "a pod of it was taken away, and the cluster made another one"
 
 _TAKEN_AWAY = frozenset({ReportedCause.INTERRUPTED, ReportedCause.NODE_LOST})
 
@@ -308,6 +309,13 @@ def as_it_ended(seen: TaskObservation) -> TaskObservation:
     """Return a task that had ended before Relaunch stopped it, without the reason of that stop."""
     causes = seen.report.causes - {ReportedCause.STOP_CALLED} | {ReportedCause.ENDED}
     return replace(seen, report=StopReport("it had ended before it was stopped", causes))
+
+
+def has_other_pod(job: Job, seen: TaskObservation) -> bool:
+    """Return whether a pod of a job of several nodes was made after all of them had started: it replaces another."""
+    started_at = job.current_attempt.started_at
+    made_at = seen.newest_pod_at
+    return started_at is not None and made_at is not None and made_at > started_at
 
 
 def _waited_in_vain(decides: TaskObservation, known: Iterable[TaskObservation], now: datetime) -> bool:

@@ -22,7 +22,15 @@ from relaunch.core.lifecycle.events import (
     TaskSeen,
     TimePassed,
 )
-from relaunch.core.lifecycle.gangs import end_unseen, find_still_missing, has_gang, is_gang, newest_version
+from relaunch.core.lifecycle.gangs import (
+    POD_REPLACED,
+    end_unseen,
+    find_still_missing,
+    has_gang,
+    has_other_pod,
+    is_gang,
+    newest_version,
+)
 from relaunch.core.lifecycle.machine_waits import needs_next_machine
 from relaunch.core.lifecycle.moves import (
     is_last_moment,
@@ -138,14 +146,7 @@ def has_lost_place(job: Job, seen: TaskObservation) -> bool:
 
 def _begins_again(job: Job, seen: TaskObservation) -> bool:
     is_refused = seen.phase is TaskPhase.PENDING and bool(seen.report.causes & _NOT_STARTED)
-    return seen.is_suspended or is_refused or _has_other_pod(job, seen)
-
-
-def _has_other_pod(job: Job, seen: TaskObservation) -> bool:
-    """Return whether a pod of a job of several nodes was made after all of them had started: it replaces another."""
-    started_at = job.current_attempt.started_at
-    made_at = seen.newest_pod_at
-    return started_at is not None and made_at is not None and made_at > started_at
+    return seen.is_suspended or is_refused or has_other_pod(job, seen)
 
 
 def _lost_place(seen: TaskObservation) -> tuple[str, str]:
@@ -153,7 +154,7 @@ def _lost_place(seen: TaskObservation) -> tuple[str, str]:
     if seen.is_suspended:
         return "suspended", "a queue took its place"
     if seen.newest_pod_at is not None and not seen.report.causes & _NOT_STARTED:
-        return "pod replaced", "a pod of it was taken away, and the cluster made another one"
+        return "pod replaced", POD_REPLACED
     return "pod refused", "its pod is gone, and another one is refused"
 
 
