@@ -1,10 +1,11 @@
 """For how long a job runs on on-demand instances while EC2 would launch spot at half their price all the time.
 
 What EC2 would launch is asked of the simulated region every minute, and where a task runs is what ECS and EC2 say of
-it. Nothing is read from the application. For spot that saves less a move need not pay: an hour of it has to earn two
-starts and the work that is done twice. Nor for several tasks that run together: that one instance could be launched
-says nothing of as many, and they go back at their next start (docs/multi-node.md). A task whose own start took long
-may stay for as much longer: the next two are expected to take as long.
+it. Nothing is read from the application. Time in which the stack has all machines that it may have does not count. For
+spot that saves less a move need not pay: an hour of it has to earn two starts and the work that is done twice. Nor for
+several tasks that run together: that one instance could be launched says nothing of as many, and they go back at their
+next start (docs/multi-node.md). A task whose own start took long may stay for as much longer: the next two are expected
+to take as long.
 """
 
 import math
@@ -14,6 +15,7 @@ from datetime import datetime, timedelta
 
 from relaunch_local.ecs import Clock, EcsSimulator, Purchase
 from relaunch_local.ecs.engine.instances import subnet_of
+from relaunch_local.ecs.engine.model import InstanceState
 from relaunch_local.ecs.engine.pools import Place
 from relaunch_local.simulation.checks.facts import AccountFacts
 from relaunch_local.simulation.checks.members import peers_of
@@ -52,7 +54,7 @@ class SpotWatch:
 
     def _look(self) -> None:
         self._clock.call_later(_EVERY_SECONDS, self._look)
-        if not self.is_on():
+        if not self.is_on() or self._is_full():
             self._open_since.clear()
             self._beside_since.clear()
             return
@@ -67,6 +69,16 @@ class SpotWatch:
             since = max(self._beside_since.setdefault(arn, now), open_since)
             longer = max(_start_of(self._tasks[job_id][arn]) / _USUAL_START, 1.0)
             self.longest[job_id] = max(self.longest.get(job_id, timedelta(0)), (now - since) / longer)
+
+    def _is_full(self) -> bool:
+        """Return whether the stack has as many machines of its own as it may have but for those that follow a warning.
+
+        A move takes one more until the task has left the old one.
+        """
+        limits = self._scenario.limits.machines
+        hosts = self._simulator.instances.by_id.values()
+        living = sum(each.fleet is not None and each.state is not InstanceState.TERMINATED for each in hosts)
+        return bool(limits.max_machines) and living >= limits.totals(is_handover=False).machines
 
     def _pools(self) -> Iterator[tuple[str, str]]:
         machines = self._scenario.machines
