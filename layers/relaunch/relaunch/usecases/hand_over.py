@@ -15,6 +15,7 @@ from relaunch.core.lifecycle.moves import (
     next_move_at,
     pools_to_move_to,
     resumable_progress,
+    why_it_stays,
 )
 from relaunch.core.lifecycle.paces import pools_at_pace, running_pace
 from relaunch.core.lifecycle.spot_pools import find_pools
@@ -85,8 +86,9 @@ def find_move(
     longest = measured_so_far(job, newest, available.at).checkpoint_seconds
     progress = resumable_progress(job, newest, selection, pace)
     overheads = measure_overheads(job, newest, available.at)
-    if newest is None or newest.attempt != job.current_attempt.number or (progress is None and is_in_market(job)):
-        return MoveDeclined("it has saved no checkpoint since it was launched", None, longest)
+    reason = why_it_stays(job, newest, progress)
+    if newest is None or reason:
+        return MoveDeclined(reason, None, longest)
     if progress is not None and is_in_market(job):
         policy = policy_named(job.definition.policy, deps.load_thresholds)
         market = choose_again(job, policy, Measured(progress, overheads), pools, available.at)

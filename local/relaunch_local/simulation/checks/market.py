@@ -48,9 +48,8 @@ def check_market_wait(  # noqa: PLR0913 - all that the wait depends on
     # Where nothing is sold on demand at the price of the job, there is nothing else to wait for.
     if definition.deadline is None or not is_sold or waiting.until is None:
         return
-    estimate = definition.estimated_duration
-    if estimate is not None and work_of(recipes[definition.name]) > estimate * (1 + definition.padding) + _ROUNDED:
-        return  # it is too low by more than it says
+    if _is_too_low(job, recipes):
+        return
     left = work_of(recipes[definition.name], saved.step if saved is not None else 0.0)
     over_at = job.accepted_at + definition.deadline
     known = known_speed()
@@ -61,6 +60,13 @@ def check_market_wait(  # noqa: PLR0913 - all that the wait depends on
     is_kept = waiting.until <= max(latest, now) + _CLOCK_SKEW and now <= latest + _CLOCK_SKEW
     message = f"{job.job_id} waits until {waiting.until:%H:%M:%S}, and must start by {latest:%H:%M:%S}"
     check("a wait for the market leaves the time for on-demand", is_kept, message)
+
+
+def _is_too_low(job: Job, recipes: Mapping[str, Recipe]) -> bool:
+    """Return whether the estimate of a definition is lower than its work by more than its padding."""
+    definition = job.definition
+    estimate = definition.estimated_duration
+    return estimate is not None and work_of(recipes[definition.name]) > estimate * (1 + definition.padding) + _ROUNDED
 
 
 def check_move(  # noqa: PLR0913 - all that the move depends on
@@ -85,6 +91,8 @@ def check_move(  # noqa: PLR0913 - all that the move depends on
     has_saved = saved is not None and saved.attempt == attempt.number
     check("no move without a saved checkpoint", has_saved, f"{job.job_id}: {saved}")
     if saved is None or job.definition.deadline is None:
+        return
+    if _is_too_low(job, recipes):
         return
     left = work_of(recipes[job.definition.name], saved.step) / speed
     latest = job.accepted_at + job.definition.deadline - left - 2 * START_OVERHEAD

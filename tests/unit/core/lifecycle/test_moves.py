@@ -11,7 +11,7 @@ from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import Handover
 from relaunch.core.jobs.effects import RequestLaunch
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.progress import SavedCheckpoint
+from relaunch.core.jobs.progress import Progress, SavedCheckpoint
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import HEARTBEAT, POLL_INTERVAL
 from relaunch.core.lifecycle.events import MachineLimitReached, MoveDeclined
@@ -23,6 +23,7 @@ from relaunch.core.lifecycle.moves import (
     next_move_at,
     pools_to_move_to,
     resumable_progress,
+    why_it_stays,
     with_move,
 )
 from relaunch.core.lifecycle.table import decide
@@ -87,6 +88,25 @@ def test_what_the_task_did_since_its_checkpoint_counts_as_lost():
 @pytest.mark.parametrize("newest", [None, SavedCheckpoint("s3://b/c", 7, 0, NOW)])
 def test_without_a_checkpoint_of_its_own_nothing_is_known_to_be_resumed(newest):
     assert resumable_progress(JOB, newest, make_selection(), None) is None
+
+
+@pytest.mark.parametrize(
+    ("job", "left", "stays"),
+    [
+        (defined(padding=0.2), timedelta(0), False),
+        (defined(padding=0.0), HOUR, False),
+        (defined(padding=0.0, deadline=None, patience=HOUR), timedelta(0), False),
+        (defined(padding=0.0), timedelta(0), True),
+    ],
+)
+def test_one_that_has_outlived_its_estimate_stays_if_it_has_a_deadline(job: Job, left: timedelta, *, stays: bool):
+    newest = SavedCheckpoint("s3://b/c", 7, job.current_attempt.number, NOW)
+
+    assert ("outlived its estimate" in why_it_stays(job, newest, Progress(HOUR, left))) is stays
+
+
+def test_one_that_has_saved_nothing_stays():
+    assert why_it_stays(JOB, None, None) == "it has saved no checkpoint since it was launched"
 
 
 def test_pools_are_those_of_own_machines_that_cost_less():

@@ -26,6 +26,7 @@ from relaunch.core.lifecycle.decision import CLOSE_LOOK, HEARTBEAT, POLL_INTERVA
 from relaunch.core.lifecycle.events import HostWarned, MachineClaimed, MachineLimitReached, MoveDeclined
 from relaunch.core.lifecycle.gangs import has_gang
 from relaunch.core.lifecycle.machine_waits import claim_next_machine, describe_limit
+from relaunch.core.lifecycle.market_choice import is_in_market
 from relaunch.core.lifecycle.paces import Pace, progress_at_pace
 from relaunch.core.lifecycle.restart_policy import next_time_limit
 from relaunch.core.machines.limits import MachineLimits, TaskStop
@@ -177,6 +178,21 @@ def resumable_progress(
     if newest is None or newest.attempt != job.current_attempt.number:
         return None
     return progress_at_pace(job, newest, selection, pace, newest.saved_at)
+
+
+def why_it_stays(job: Job, newest: SavedCheckpoint | None, progress: Progress | None) -> str:
+    """Return why a task is not moved, whatever spot costs; empty if it may be.
+
+    One that has done all the work that its estimate and its padding expect, and goes on, may need all the time that is
+    left until its deadline.
+    """
+    is_saved = newest is not None and newest.attempt == job.current_attempt.number
+    if not is_saved or (progress is None and is_in_market(job)):
+        return "it has saved no checkpoint since it was launched"
+    if job.definition.deadline is None or progress is None:
+        return ""
+    is_outlived = progress.at_most_left(job.definition.padding) <= timedelta(0)
+    return "it has outlived its estimate, and may need all the time until its deadline" if is_outlived else ""
 
 
 def pools_to_move_to(job: Job, selection: Selection, pools: Iterable[Pool]) -> tuple[Pool, ...]:
