@@ -101,9 +101,18 @@ class Reservations:
         known_at = account.facts.block_end_known_at.get(reservation.reservation_id, now)
         is_known = now - known_at >= _TIME_TO_LEAVE + account.facts.outage_time(known_at, now)
         for host in hosts:
-            running = [each.arn[-6:] for each in host.tasks.values() if each.last_status is LastStatus.RUNNING]
+            # ECS refuses StopTask for a task while it hides it.
+            running = [
+                each.arn[-6:]
+                for each in host.tasks.values()
+                if each.last_status is LastStatus.RUNNING and not self._was_hidden(each.arn, known_at)
+            ]
             # A host whose agent is away hears of no stop.
             is_away = account.facts.was_away(host.instance_id, known_at, now)
             message = f"{host.instance_id}, known at {known_at:%H:%M:%S}: {', '.join(running)}"
             is_left = not running or not is_known or is_away
             account.invariants.check("no task runs in a Capacity Block when EC2 begins to end it", is_left, message)
+
+    def _was_hidden(self, task_arn: str, since: datetime) -> bool:
+        span = self._account.facts.hidden_span(task_arn)
+        return span is not None and span[1] > since

@@ -279,9 +279,11 @@ def test_a_missing_task_that_nobody_looked_at_for_a_while_may_have_been_there_me
 
     assert again.current_attempt.missing == (later, later)
     assert much_later.state is JobState.RUNNING
-    # Once its host has ended it was not.
+    # Once its host has ended it was not, but the target may describe its end.
     ended = after(first, HostEnded(INSTANCE_ID, "terminated", later - HOST_END_GRACE), now=later)
-    assert after(ended, TaskMissing(task_id()), now=later).state is JobState.WAITING
+    once_more = after(ended, TaskMissing(task_id()), now=later)
+    assert once_more.state is JobState.RUNNING
+    assert after(once_more, TaskMissing(task_id()), now=later + timedelta(hours=1)).state is JobState.WAITING
 
 
 def test_a_task_that_ecs_knows_again_is_not_lost():

@@ -267,7 +267,7 @@ def _running(job: Job, now: datetime) -> Decision:
 def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimits) -> Decision:
     """Consider the task lost if the target does not know it throughout the grace period.
 
-    One that was seen in another cluster may live on there. One whose host has ended lives no more between two looks.
+    One that was seen in another cluster may live on there. One whose host had ended by the last look lives no more.
     """
     attempt = job.current_attempt
     is_elsewhere = bool(attempt.cluster and event.cluster) and attempt.cluster != event.cluster
@@ -275,7 +275,7 @@ def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimi
         return ignore(job, ELSEWHERE)
     first, last = attempt.missing or (now, now)
     ranks = find_still_missing(attempt, event.ranks)
-    is_watched = now - last <= LONGEST_UNWATCHED or is_host_gone(job, event, now)
+    is_watched = now - last <= LONGEST_UNWATCHED or is_host_gone(job, event, last)
     is_same = is_watched and len(ranks) >= min(len(event.ranks), 1)
     since = first if is_same else now
     is_lost_at = since + MISSING_GRACE
