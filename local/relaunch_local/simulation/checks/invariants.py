@@ -29,6 +29,8 @@ from relaunch_local.simulation.checks.wakes import Wakes
 
 # What a launch read, it read at most the time-out of its function ago.
 _LONGEST_FUNCTION = timedelta(seconds=60)
+# The clocks of two functions differ by up to six seconds.
+_SKEW = timedelta(seconds=6)
 # What is left of a spot warning of 120 s after SIGTERM; no task definition of a scenario has a `stopTimeout`.
 LEAST_STOP_TIMEOUT = timedelta(seconds=90)
 # Only a sweep finds an orphaned task, and repeats its stop: every ten minutes, but with many faults most sweeps fail.
@@ -222,7 +224,7 @@ class Invariants:
         self.hidden.add(task_arn)
         span = self._facts.hidden_span(task_arn)
         now = self._clock.now()
-        since = span[0] if span else now
+        since = (span[0] if span else now) - _SKEW
         seconds = max((since + LONGEST_MISSING - now).total_seconds(), 0.0)
         self._clock.call_later(seconds, lambda: self._deny(task_arn))
 

@@ -239,20 +239,20 @@ def test_a_job_that_the_server_stored_without_ranks_is_deleted_and_refused():
 
 
 @pytest.mark.parametrize(
-    ("error", "expected"),
+    ("error", "expected", "placed"),
     [
-        (TransientError("no answer"), LaunchUncertain),
-        (ForbiddenError("cannot delete", 403, "Forbidden"), LaunchRefused),
+        (TransientError("no answer"), LaunchUncertain, ()),
+        (ForbiddenError("cannot delete", 403, "Forbidden"), LaunchRefused, (NAME,)),
     ],
 )
-def test_a_job_without_ranks_that_cannot_be_deleted_is_tried_again_or_stopped(error, expected):
+def test_a_job_without_ranks_that_cannot_be_deleted_is_tried_again_or_stopped(error, expected, placed):
     with served_cluster(Target.ACK, minor=20) as cluster:
         version = ServerVersion(1, 24, "v1.24.9-odd")
         client = Doctored(cluster.client, version=lambda: version, delete_job=raising(error))
         outcome = kubernetes_target(client, Target.ACK, STACK).launch(REQUEST)
 
         assert isinstance(outcome, expected)
-        assert getattr(outcome, "placed", (NAME,)) == (NAME,)
+        assert outcome.placed == placed
 
 
 def test_names_leave_room_for_the_index_and_the_service_and_stay_apart(cluster):

@@ -65,6 +65,20 @@ def test_a_kubelet_that_ends_a_container_beside_the_program_has_not_ended_it(
     assert found == ({TASK_NAME} if is_finished else set())
 
 
+@pytest.mark.parametrize(("made_at", "is_finished"), [("10:00:06", True), ("10:00:05", False)])
+def test_an_event_from_before_a_job_was_made_is_of_one_that_was_deleted(made_at: str, *, is_finished: bool) -> None:
+    killed = Event.model_validate(
+        {
+            "metadata": {"name": "e"},
+            "involvedObject": {"name": f"{TASK_NAME}-d222p"},
+            "firstTimestamp": "2026-11-02T10:00:05Z",
+        }
+    )
+    made_again = job(creationTimestamp=f"2026-11-02T{made_at}Z")
+
+    assert bool(find_finished([made_again], [event(uid="uid-1")], [killed])) is is_finished
+
+
 def test_a_job_that_names_no_container_was_ended_by_any_event() -> None:
     odd = Job.model_validate({"metadata": {"name": TASK_NAME, "uid": "uid-1"}, "spec": {}})
     killed = [event(name=f"{TASK_NAME}-d222p", message="Container main is ended")]

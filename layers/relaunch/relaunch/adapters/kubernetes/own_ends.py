@@ -57,8 +57,13 @@ def find_finished(jobs: Iterable[Job], completed: Iterable[Event], killed: Itera
 def ends_program(job: Job, killed: Event) -> bool:
     """Return whether a kubelet's event about a pod of the Job may be of its program, or of what it has to wait for.
 
-    The other containers beside it, sidecars, are ended after it too.
+    The other containers beside it, sidecars, are ended after it too. An event from before the Job was made is of one
+    that was deleted, whose name it has.
     """
+    at = killed.first_timestamp or killed.at
+    made_at = job.metadata.creation_timestamp
+    if at is not None and made_at is not None and at < made_at:
+        return False
     text = killed.message.strip()
     if not text.startswith(_STOPPING) or stops_program(job, killed):
         return True
