@@ -169,7 +169,7 @@ class DeservedEnds:
         Interruptions between them are passed over, and those of tasks that something else may have ended, unless
         `with_excused`: then they may have been the program's, as those that an essential sidecar ended where ECS does
         not tell which of them ended first. What a task resumes from is in what ECS was asked to run. Ranks train only
-        while all of them do: one that started long before the others waited for them.
+        while all of them do: one that started long before the others waited for them, and a part of them trains nothing.
         """
         log = self._account.trainings.logs[job.job_id]
         tasks = self._invariants.tasks[job.job_id]
@@ -180,6 +180,8 @@ class DeservedEnds:
             if timestamp(task, "startedAt") is None or timestamp(task, "stoppedAt") is None:
                 continue
             peers = [tasks[each] for each in peers_of(tasks, arn)]
+            if len(peers) < job.definition.nodes:
+                continue
             started = [timestamp(each, "startedAt") for each in peers]
             stopped = [timestamp(each, "stoppedAt") for each in peers]
             is_long = None not in started and max(filter(None, stopped)) - max(filter(None, started)) >= _EARLY
