@@ -169,7 +169,7 @@ class DeservedEnds:
         Interruptions between them are passed over, and those of tasks that something else may have ended, unless
         `with_excused`: then they may have been the program's, as those that an essential sidecar ended where ECS does
         not tell which of them ended first. What a task resumes from is in what ECS was asked to run. Ranks train only
-        while all of them do: one that started long before the others waited for them, and a part of them trains nothing.
+        while all of them do: one that started long before the others waited for them, and a part trains nothing.
         """
         log = self._account.trainings.logs[job.job_id]
         tasks = self._invariants.tasks[job.job_id]
@@ -186,7 +186,7 @@ class DeservedEnds:
             stopped = [timestamp(each, "stoppedAt") for each in peers]
             is_long = None not in started and max(filter(None, stopped)) - max(filter(None, started)) >= _EARLY
             # One whose end ECS does not tell may have run for as long, or not, as far as anybody knows.
-            is_unknown = self._times.is_end_unknown(arn, task)
+            is_unknown = any(self._times.is_end_unknown(each, tasks[each]) for each in peers_of(tasks, arn))
             if (is_unknown and not with_excused) or (is_long and not is_unknown):
                 early.clear()
             elif (
