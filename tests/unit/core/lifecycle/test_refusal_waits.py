@@ -11,7 +11,7 @@ from relaunch.core.jobs.job import Job, Totals
 from relaunch.core.jobs.state import JobState, RefusedCall, WaitReason
 from relaunch.core.launches.launch import LaunchRefused, TaskPlaced
 from relaunch.core.lifecycle.events import CheckpointsUnreadable, LaunchNotGranted, MachineLost, TimePassed
-from relaunch.core.lifecycle.refusal_waits import MACHINE_KEPT, Refusal, next_try
+from relaunch.core.lifecycle.refusal_waits import MACHINE_KEPT, Refusal, next_try, with_refusal
 from relaunch.core.machines.machine import Consequence
 from relaunch.core.offerings.capacity_memory import placement_scope
 from unit.core.lifecycle.steps import ADMIT, after, chosen, decided
@@ -98,6 +98,16 @@ class TestTheRule:
 
         assert next_try(just_before, has_trained=has_trained, is_bought=is_bought).until <= NOW + limit
         assert next_try(replace(just_before, at=NOW + limit), has_trained=has_trained, is_bought=is_bought) is None
+
+    def test_time_behind_others_does_not_count(self):
+        job = with_refusal(launching(has_trained=False), RefusedCall.LAUNCH, NOW)
+        waits = replace(job.waits, queued_before_seconds=20 * 3_600.0)
+
+        again = with_refusal(replace(job, waits=waits), RefusedCall.LAUNCH, NOW + 30 * HOUR)
+        once_more = with_refusal(again, RefusedCall.LAUNCH, NOW + 31 * HOUR)
+
+        for each in (again, once_more):
+            assert each.refusals[RefusedCall.LAUNCH].since == NOW + 20 * HOUR
 
 
 class TestARefusedLaunch:

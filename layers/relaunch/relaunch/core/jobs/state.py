@@ -68,10 +68,14 @@ class RefusedCall(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A call is refused `since` then, and was `at` last."""
+    """A call is refused `since` then, and was `at` last.
+
+    The time does not count in which the job waited behind others; `queued_seconds` is that of the job until `at`.
+    """
 
     since: datetime
     at: datetime
+    queued_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

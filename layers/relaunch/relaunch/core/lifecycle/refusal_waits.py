@@ -95,8 +95,12 @@ def with_refusal(job: Job, call: RefusedCall, now: datetime) -> Job:
     """Return the job with a call that was refused just now."""
     known = job.refusals.get(call)
     is_another = known is None or now - known.at > _ANOTHER_AFTER
-    refusal = Refusal(now if known is None or is_another else known.since, now)
-    return replace(job, refusals={**job.refusals, call: refusal})
+    queued = job.queued_time(now).total_seconds()
+    since = now
+    if known is not None and not is_another:
+        # Nobody could try it meanwhile.
+        since = min(known.since + timedelta(seconds=max(queued - known.queued_seconds, 0.0)), now)
+    return replace(job, refusals={**job.refusals, call: Refusal(since, now, queued)})
 
 
 def wait_until_granted(  # noqa: PLR0913 - all of them named at every call
