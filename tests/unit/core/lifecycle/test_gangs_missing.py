@@ -93,6 +93,28 @@ def test_a_rank_that_nobody_saw_end_ran_until_its_host_ended_or_else_until_it_wa
     assert stop.at == SOON + timedelta(seconds=seconds)
 
 
+@pytest.mark.parametrize(
+    ("lost", "live", "kind"),
+    [
+        (("i-2",), (2,), StopKind.HOST_LOST),
+        # Its stop was seen, and forgotten since.
+        (("i-2",), (), StopKind.USER_ERROR),
+        ((), (2,), StopKind.USER_ERROR),
+    ],
+)
+def test_a_rank_that_nobody_saw_end_and_whose_host_is_gone_was_lost_before_its_peer_failed(lost, live, kind):
+    job = tell(gang(), ended(0, 1), rank(1), rank(2))
+    job = replace(job, attempt=replace(job.current_attempt, lost_instances=lost, live_ranks=live))
+    others = part(job, ended(0, 1), ended(1, 143, at=SOON + timedelta(seconds=9), **BY_RELAUNCH), None)
+
+    over = miss(job, others)
+    held = over.current_attempt.held
+    stop = over.current_attempt.stop or (held.stop if held is not None else None)
+
+    assert stop is not None
+    assert stop.kind is kind
+
+
 def test_a_gang_is_lost_only_if_one_rank_was_missing_all_the_time():
     """ECS may be behind for one rank after the other, for minutes each."""
     job = tell(gang(), rank(0), ended(1, 7), rank(2))

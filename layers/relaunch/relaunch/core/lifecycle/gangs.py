@@ -84,7 +84,11 @@ def decided_by_part(job: Job, seen: Mapping[str, TaskObservation | None], now: d
     if is_finished(container, first) or _is_consequence(first):
         return None
     unseen = _find_unseen(job, seen)
-    return replace(see_as_one(known, len(task_ids), container, now), task_id=task_ids[0], live_ranks=unseen)
+    as_one = see_as_one(known, len(task_ids), container, now)
+    if any(each in job.current_attempt.live_ranks and _is_gone_for_peer(job, each) for each in unseen):
+        report = StopReport(as_one.report.text, as_one.report.causes | {ReportedCause.PEER_LOST})
+        as_one = replace(as_one, report=report)
+    return replace(as_one, task_id=task_ids[0], live_ranks=unseen)
 
 
 def miss_ranks(job: Job, seen: Mapping[str, TaskObservation | None], now: datetime) -> TaskMissing:
@@ -273,11 +277,15 @@ def _as_they_ended(job: Job, known: dict[int, TaskObservation]) -> dict[int, Tas
 
 def _was_lost(job: Job, rank: int, seen: TaskObservation) -> bool:
     """Return whether a rank that was stopped for another one went with its instance."""
+    has_ended = seen.phase is not TaskPhase.STOPPED or exit_code_of(seen, job.definition.container) is not None
+    return _is_gone_for_peer(job, rank) and seen.started_at is not None and not has_ended
+
+
+def _is_gone_for_peer(job: Job, rank: int) -> bool:
+    """Return whether the instance of a rank is gone since all were stopped for another one that ended."""
     attempt = job.current_attempt
     is_for_peer = attempt.intent is not None and attempt.intent.kind is IntentKind.RANK_ENDED
-    has_ended = seen.phase is not TaskPhase.STOPPED or exit_code_of(seen, job.definition.container) is not None
-    is_gone = attempt.placement.ranks[rank].instance_id in attempt.lost_instances
-    return is_for_peer and is_gone and seen.started_at is not None and not has_ended
+    return is_for_peer and attempt.placement.ranks[rank].instance_id in attempt.lost_instances
 
 
 def _as_lost(seen: TaskObservation) -> TaskObservation:
