@@ -173,7 +173,9 @@ class Times:
             if self._facts.shown_at(arn) is not None:
                 # What ECS hides cannot be stopped, and what was given up is left to sweeps.
                 placed_at += self._facts.hidden_for(arn) + SWEEP_OVERSHOOT
-            given_up_at = min(self._facts.stop_asked_at.get(arn, stopped_at), stopped_at)
+            # One that fails to start is ended by ECS, whose agent may be away then.
+            ends_at = timestamp(task, "stoppingAt") or stopped_at
+            given_up_at = min(self._facts.stop_asked_at.get(arn, stopped_at), ends_at)
             machine_at = timestamp(task, "connectivityAt") or given_up_at
             started_at = timestamp(task, "startedAt") or given_up_at
             for until, limit, name in (
