@@ -113,7 +113,8 @@ class AbsentAgentChecks:
             return
         now = self._clock.now()
         heard = [since, self._saved_at(host), self._outage_end, now if self._outage_since is not None else None]
-        lived = now - max(each for each in heard if each is not None)
+        heard_at = max(each for each in heard if each is not None)
+        lived = now - heard_at - self._facts.outage_time(heard_at, now)
         message = f"{instance_id}: {lived}"
         self._check("no machine of ours lives on for an hour while its agent is away", lived <= _LIVES_ON, message)
 

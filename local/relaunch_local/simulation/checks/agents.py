@@ -65,7 +65,7 @@ class AgentChecks:
         lost = [at for at in self._facts.unanswered_jobs.get(job_id, ()) if before.last < at <= now]
         unanswered = before.unanswered + (lost[-1] - lost[0] if lost else timedelta(0))
         self._away[job_id, away] = _Away(before.first, now, unanswered)
-        waited = now - before.first - unanswered
+        waited = now - before.first - unanswered - self._facts.outage_time(before.first, now)
         self._check("a job waits for an agent for minutes", waited <= _MOST_PATIENCE, f"{job_id}: {waited}")
 
     def machine_saved(self, before: Machine | None, machine: Machine) -> None:

@@ -96,7 +96,7 @@ class ProviderQueues:
         for (job_id, instance_id), since in self._beside_since.items():
             self.longest = max(self.longest, now - since)
             message = f"{job_id} beside {instance_id} since {since}"
-            in_time = now - since <= LONGEST_BESIDE_FREE_MACHINE
+            in_time = now - since <= LONGEST_BESIDE_FREE_MACHINE + self._facts.outage_time(since, now)
             self._check("no job waits for capacity beside a machine of a full group that is free", in_time, message)
 
     def _pairs(self, waiting: Sequence[Job]) -> Iterator[tuple[str, str]]:
