@@ -93,3 +93,13 @@ def test_ranks_that_end_together_some_time_after_somebody_stopped_one_were_all_s
 
     assert found.report.text == "rank 0: not today"
     assert judge(job, found, now).kind is StopKind.CANCELLED
+
+
+def test_a_part_of_the_ranks_that_had_ended_before_it_was_withdrawn_was_stopped_by_nobody():
+    """Only one of three was placed, which is one task then."""
+    job = gang(intent=meant(IntentKind.START_WITHDRAWN), started_at=NOW)
+    placement = job.current_attempt.placement
+    job = replace(job, attempt=replace(job.current_attempt, placement=replace(placement, followers=())))
+    ended_before = ended(0, 1, STOPPED_AT - LATE, **{**BY_RELAUNCH, "stopped_at": STOPPED_AT + LATE})
+
+    assert judge(job, ended_before, STOPPED_AT + LATE).kind is StopKind.NOT_STARTED

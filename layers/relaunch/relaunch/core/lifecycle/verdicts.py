@@ -25,7 +25,15 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import HostObservation, ReportedCause, StopReport, TaskObservation
 from relaunch.core.lifecycle.decision import Decision, move, set_next_check
-from relaunch.core.lifecycle.gangs import MET_WITHIN, POD_REPLACED, as_it_ended, had_ended, has_other_pod, is_gang
+from relaunch.core.lifecycle.gangs import (
+    MET_WITHIN,
+    POD_REPLACED,
+    as_it_ended,
+    had_ended,
+    has_gang,
+    has_other_pod,
+    is_gang,
+)
 from relaunch.core.lifecycle.restart_policy import is_interruption
 from relaunch.core.lifecycle.stop_reason import (
     EXIT_SIGKILL,
@@ -70,8 +78,9 @@ def _kinds_by_notice(job: Job, seen: TaskObservation, now: datetime) -> tuple[St
 
 
 def _judge(job: Job, attempt: Attempt, seen: TaskObservation, now: datetime) -> Stop:
-    # Of several ranks each was seen as it ended (core.lifecycle.gangs).
-    is_own = not is_gang(job) and had_ended(seen, attempt.intent)
+    # Of several ranks each was seen as it ended (core.lifecycle.gangs); one alone may be a part of them.
+    is_several = has_gang(attempt) or (is_gang(job) and job.definition.target.capabilities.runs_pods)
+    is_own = not is_several and had_ended(seen, attempt.intent)
     seen = as_it_ended(seen) if is_own else seen
     if has_other_pod(job, seen) and exit_code_of(seen, job.definition.container) != 0:
         # What the other one ended with is no word of those that had met.
