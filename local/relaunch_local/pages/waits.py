@@ -12,7 +12,7 @@ from pathlib import Path
 from relaunch.core.definitions.definition import ImageWait
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, WaitReason
-from relaunch.core.launches.launch import OLDEST_GANG_PLACEMENT, OLDEST_PLACEMENT
+from relaunch.core.launches.launch_plan import OLDEST_GANG_PLACEMENT, OLDEST_PLACEMENT
 from relaunch.core.lifecycle.long_waits import BUDGET_LIMIT, QUEUE_LIMIT, RESERVATION_LIMIT, START_LIMIT
 from relaunch.core.lifecycle.machine_waits import LIMIT_POLL_INTERVAL
 from relaunch.core.lifecycle.metrics import Metric

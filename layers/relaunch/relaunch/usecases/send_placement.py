@@ -6,8 +6,6 @@ from datetime import datetime, timedelta
 
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import (
-    OLDEST_GANG_PLACEMENT,
-    OLDEST_PLACEMENT,
     LaunchDeferred,
     LaunchOutcome,
     LaunchRefused,
@@ -17,7 +15,7 @@ from relaunch.core.launches.launch import (
     TaskPhase,
     TaskPlaced,
 )
-from relaunch.core.launches.launch_plan import plan_launch
+from relaunch.core.launches.launch_plan import OLDEST_GANG_PLACEMENT, OLDEST_PLACEMENT, plan_launch
 from relaunch.core.lifecycle.events import LaunchAnswered, LaunchRepeated, PlacementExpired
 from relaunch.core.lifecycle.gangs import has_gang, is_gang, observe_gang
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW

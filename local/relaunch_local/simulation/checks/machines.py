@@ -354,11 +354,11 @@ class MachineInvariants:
             if machine.state.is_usable and self._is_warm(machine, now):
                 self._needed_at[host.instance_id] = now
         message = f"{host.instance_id} of {host.tags.get(MACHINE_TAG)}"
-        since, needed_at = self._accounted_at[host.instance_id], self._needed_at[host.instance_id]
-        unaccounted, unneeded = now - since, now - needed_at
+        unaccounted = now - self._accounted_at[host.instance_id]
+        unneeded = now - self._needed_at[host.instance_id]
         if host.instance_id not in self._leaks:
-            is_known = unaccounted <= UNNEEDED_GRACE + self._facts.outage_time(since, now)
-            is_needed = unneeded <= UNNEEDED_GRACE + self._facts.outage_time(needed_at, now)
+            is_known = unaccounted <= UNNEEDED_GRACE + self._facts.outage_time(now - unaccounted, now)
+            is_needed = unneeded <= UNNEEDED_GRACE + self._facts.outage_time(now - unneeded, now)
             self._check("every instance of ours is accounted for", is_known, f"{message} for {unaccounted}")
             self._check("no instance lives that nobody needs", is_needed, f"{message} for {unneeded}")
             if not (is_known and is_needed):

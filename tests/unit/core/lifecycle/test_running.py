@@ -276,20 +276,18 @@ def test_a_missing_task_that_nobody_looked_at_for_a_while_may_have_been_there_me
 
     again = after(first, TaskMissing(task_id()), now=later)
     much_later = after(again, TaskMissing(task_id()), now=later + timedelta(hours=1))
-
     assert again.current_attempt.missing == (later, later)
     assert much_later.state is JobState.RUNNING
     # Once its host has ended it was not, but the target may describe its end.
-    ended = after(first, HostEnded(INSTANCE_ID, "terminated", later - HOST_END_GRACE), now=later)
-    once_more = after(ended, TaskMissing(task_id()), now=later)
-    assert once_more.state is JobState.RUNNING
-    assert after(once_more, TaskMissing(task_id()), now=later + timedelta(hours=1)).state is JobState.WAITING
+    ended = HostEnded(INSTANCE_ID, "terminated", later - HOST_END_GRACE)
+    once = after(first, ended, TaskMissing(task_id()), now=later)
+    twice = after(once, TaskMissing(task_id()), now=later + timedelta(hours=1))
+    assert (once.state, twice.state) == (JobState.RUNNING, JobState.WAITING)
 
 
 def test_a_task_that_ecs_knows_again_is_not_lost():
     job = after(SITUATIONS["ru"], TaskMissing(task_id()))
     assert job.current_attempt.missing == (SOON, SOON)
-
     found = after(job, seen("RUNNING", version=5))
 
     assert found.state is JobState.RUNNING

@@ -5,7 +5,7 @@ These are the words of the port `TaskTarget`; what they stand for in a target, a
 
 from collections.abc import Mapping
 from dataclasses import field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 
 from relaunch.core.definitions.accelerator import GpuRequirement
@@ -65,14 +65,6 @@ def choose_gpus(gpu: GpuRequirement | None, partition_size: float) -> WholeGpus 
     if partition_size < 1:
         return GpuPartition(partition_size)
     return GpuShare(gpu.memory_mib or 0, gpu.compute_percent or 0)
-
-
-OLDEST_PLACEMENT = timedelta(minutes=50)
-"""The age from which on a placement is not sent again: a client token is valid for at least an hour after its task
-ended (Amazon ECS API Reference, "Ensuring idempotency")."""
-OLDEST_GANG_PLACEMENT = timedelta(minutes=10)
-"""The same of a job of several nodes: the first rank waits so long for the others, by the static rendezvous of
-torchrun, and its machines are paid meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)

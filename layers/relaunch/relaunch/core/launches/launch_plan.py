@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from datetime import timedelta
 
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.jobs.attempt import Placement
@@ -24,6 +25,13 @@ from relaunch.core.revisions.revision import (
     main_container,
     shutdown_seconds,
 )
+
+OLDEST_PLACEMENT = timedelta(minutes=50)
+"""The age from which on a placement is not sent again: a client token is valid for at least an hour after its task
+ended (Amazon ECS API Reference, "Ensuring idempotency")."""
+OLDEST_GANG_PLACEMENT = timedelta(minutes=10)
+"""The same of a job of several nodes: the first rank waits so long for the others, by the static rendezvous of
+torchrun, and its machines are paid meanwhile."""
 
 
 def plan_launch(job: Job) -> LaunchRequest:
