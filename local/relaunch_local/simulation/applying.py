@@ -61,6 +61,8 @@ class Applying:
         """How often `apply` has failed in a row although no call did."""
         self._running = 0
         """How many run `apply` just now."""
+        self._ended_at: datetime | None = None
+        """When one of them ended last, or was killed."""
         self.registrations: list[Registration] = []
         """Of all triggers, those first that were there from the beginning."""
         for each in self._file.values():
@@ -81,7 +83,7 @@ class Applying:
         began_at = self._account.clock.now()
         is_done = False
         try:
-            self._register()
+            self._register(began_at)
             is_done = True
         except StaleWriteError:
             # Somebody else applied the file meanwhile.
@@ -92,6 +94,7 @@ class Applying:
             raise
         finally:
             self._running -= 1
+            self._ended_at = self._account.clock.now()
             self._in_vain = 0 if is_done else self._in_vain
 
     def _note_failure(self, began_at: datetime, error: Exception) -> None:
@@ -102,7 +105,7 @@ class Applying:
         message = f"{self._in_vain} times: {error!r}"
         self._account.invariants.check("who applies a file again has it applied", is_applied, message)
 
-    def _register(self) -> None:
+    def _register(self, began_at: datetime) -> None:
         deps = self._account.deps
         rules = self._rules.adapter
         schedules = self._schedules.adapter
@@ -127,7 +130,9 @@ class Applying:
         if are_scheduled:
             scheduling.settle_schedules(deps.definitions, schedules, self._pause)
         self._note_end(file)
-        if self._running == 1:
+        # Who was killed meanwhile has left what nobody removes before the next one.
+        is_alone = self._running == 1 and (self._ended_at is None or self._ended_at < began_at)
+        if is_alone:
             self._check_rules()
             if not notes:
                 self.check_schedules(self._account.stores.definitions.list_definitions())

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from relaunch.adapters.kubernetes.labels import TASK
 from relaunch.core.kubernetes.acs import BEST_EFFORT, COMPUTE_QOS
 from relaunch_local.kubernetes.cluster import RELEASE_NOTICE_SECONDS
-from relaunch_local.kubernetes.state import Document, has_condition
+from relaunch_local.kubernetes.state import ClusterState, Document, has_condition
 from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.cluster import ClusterWorld
 from relaunch_local.simulation.cluster_api import NAMESPACE
@@ -35,6 +35,8 @@ _EVICTED_AFTER_SECONDS = 5.0
 # The kubelet says how its containers ended before its machine does.
 _KUBELET_SECONDS = 30.0
 _QUOTA = "simulated"
+# So many looks may fail until it is over.
+_MOST_UNTOLD = 8
 WITHDRAWN_WITHIN = timedelta(minutes=25)
 """How long a Job may stay without a pod that is refused: five minutes, and looks that fail."""
 
@@ -97,10 +99,15 @@ class ClusterTroubles:
             for job in state.all("jobs", NAMESPACE)
             if job["metadata"]["name"] not in with_pod
             and not has_condition(job, "Complete", "Failed", "Suspended")
-            and _began(job) < since
+            and _refused_since(state, job) < since
             and not self._account.scenario.outages
+            and not self._is_untold(since)
         ]
         self._account.invariants.check("a Job whose pod is refused is withdrawn", not late, ", ".join(late))
+
+    def _is_untold(self, since: datetime) -> bool:
+        """Return whether the lists of events failed again and again, which alone say that pods are refused."""
+        return sum(at >= since for at in self._account.calls.failed_at["kubernetes:list_events"]) >= _MOST_UNTOLD
 
     def _cut_off(self, world: ClusterWorld) -> bool:
         nodes = world.nodes()
@@ -202,6 +209,14 @@ def _remove_node(world: ClusterWorld, node: str) -> None:
 def _began(job: Document) -> datetime:
     """Return when a Job began, or a queue let it begin."""
     return datetime.fromisoformat(job["status"].get("startTime") or job["metadata"]["creationTimestamp"])
+
+
+def _refused_since(state: ClusterState, job: Document) -> datetime:
+    """Return when a pod of a Job was first refused: it may have had one before, which is gone; else when it began."""
+    events = (each for each in state.all("events", NAMESPACE) if each["reason"] == "FailedCreate")
+    of_job = (each for each in events if each["involvedObject"]["uid"] == job["metadata"]["uid"])
+    first = min((str(each["firstTimestamp"]) for each in of_job), default="")
+    return max(_began(job), datetime.fromisoformat(first)) if first else _began(job)
 
 
 def _resume(world: ClusterWorld, name: str) -> None:
