@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.job import Job
@@ -41,6 +42,9 @@ def _goes_on(job: Job, since: datetime) -> bool:
 def _at_once(definition: JobDefinition, scenario: Scenario) -> int:
     """Return how many jobs of a definition may run at once, if no others do."""
     slots = min(definition.max_running_jobs, scenario.limits.max_running_jobs)
+    if definition.purchase.options == {PurchaseOption.RESERVED}:
+        lasting = [each.total // definition.nodes for each in scenario.machines.reservations if each.lasts]
+        slots = min(slots, max(sum(lasting), 1))
     machines = scenario.machines.limits.totals(is_handover=False).machines
     if not scenario.machines.types or not machines:
         return slots

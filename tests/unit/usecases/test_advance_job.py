@@ -76,6 +76,19 @@ def test_an_event_that_is_none_for_this_job_only_finishes_what_is_pending(story,
     assert story.job(running_id).pending == ()
 
 
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_stop_that_is_held_back_counts_from_when_the_target_took_it(story, running_id, *, is_late):
+    story.tasks.stop_failure = TransientError("AccessDenied")
+    with pytest.raises(TransientError):
+        cancel_job(running_id, "not needed", story.deps)
+    story.clock.advance(timedelta(minutes=20 if is_late else 0.5))
+
+    advance_job(running_id, lambda _job: None, story.deps)
+
+    sent_at = story.job(running_id).current_attempt.stop_sent_at
+    assert sent_at == (story.clock.now() if is_late else None)
+
+
 def test_effects_that_somebody_else_has_done_meanwhile_are_no_trouble():
     story = Story(jobs=Crowded())
     job_id = story.launch()

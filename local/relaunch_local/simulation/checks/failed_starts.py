@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from relaunch.core.jobs.attempt import Stop, StopKind
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.state import WaitReason
+from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch_local.simulation.checks.record import Check
 
 _FAILED_STARTS = frozenset(
@@ -24,9 +24,12 @@ class FailedStarts:
     machines: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     """By job: the machine and the error of each start that failed since it last ran or was said to start nowhere."""
 
-    def started(self, job_id: str) -> None:
-        """Note that a job runs."""
-        self.machines.pop(job_id, None)
+    def note(self, job: Job) -> None:
+        """Note whether the job runs, or ran; a rank whose peers did not start is no start of the job."""
+        attempt = job.current_attempt
+        has_run = attempt.stop is not None and attempt.started_at is not None
+        if job.state is JobState.RUNNING or (has_run and attempt.stop.kind not in _FAILED_STARTS):
+            self.machines.pop(job.job_id, None)
 
     def check_stop(self, job: Job, task_arn: str, task: Mapping[str, object], stop: Stop) -> None:
         """Check how many machines a job tries that do not start it, by the words of ECS: one, two or three in a row.

@@ -371,8 +371,7 @@ class Invariants:
         attempt = job.attempt
         if attempt is None or attempt.task_id is None:
             return
-        if attempt.started_at is not None:
-            self._failed_starts.started(job.job_id)
+        self._failed_starts.note(job)
         self.attempts[attempt.task_id] = attempt
         if attempt.stop is None or (before and before.attempt and before.attempt.stop == attempt.stop):
             return

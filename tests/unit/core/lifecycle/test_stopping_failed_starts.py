@@ -86,6 +86,13 @@ def test_a_job_that_three_machines_did_not_start_is_held_back_without_a_machine_
     assert not any(isinstance(each, RequestLaunch) for each in job.pending)
 
 
+def test_what_started_too_late_or_without_its_peers_is_no_start_of_the_job():
+    job = after_failed_start("i-2", started_at=NOW)
+
+    assert (job.state, job.waiting.reason) == (JobState.WAITING, WaitReason.REFUSED)
+    assert job.faults.avoided_instances == ("i-0", "i-1", "i-2")
+
+
 def test_only_the_latest_failed_starts_are_kept():
     many = tuple(FailedStart(f"i-{number}", START_ERROR) for number in range(5))
 
@@ -181,16 +188,11 @@ def test_a_start_that_is_refused_on_a_machine_is_told_to_all_jobs_with_the_revis
     assert found == [told] * is_told
 
 
-def test_a_task_that_started_after_all_ends_the_count_of_failed_starts():
-    job = after_failed_start("i-2", started_at=SOON)
+def test_a_task_that_ran_ends_the_count_of_failed_starts():
+    running = SITUATIONS["ru"]
+    running = replace(running, faults=replace(running.faults, failed_starts=EARLIER))
 
-    assert job.faults.failed_starts == (FailedStart("i-2", "CannotStartContainerError"),)
-    assert (
-        stopped(
-            replace(SITUATIONS["ru"], faults=replace(SITUATIONS["ru"].faults, failed_starts=EARLIER)), 1
-        ).faults.failed_starts
-        == ()
-    )
+    assert stopped(running, 1).faults.failed_starts == ()
 
 
 @pytest.mark.parametrize(

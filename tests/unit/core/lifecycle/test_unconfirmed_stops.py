@@ -13,13 +13,13 @@ from relaunch.core.jobs.effects import AbandonMachine, StopTask
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
-from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.lifecycle.decision import Decision, stop_effect
 from relaunch.core.lifecycle.events import HostWarned, TaskGivenUp, TaskMissing, TimePassed
 from relaunch.core.lifecycle.explanation import explain
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum, decision_metrics
 from relaunch.core.lifecycle.running import MISSING_GRACE
 from relaunch.core.lifecycle.table import decide
-from relaunch.core.lifecycle.unconfirmed_stops import ELSEWHERE, describe_unconfirmed, why_not_given_up
+from relaunch.core.lifecycle.unconfirmed_stops import ELSEWHERE, describe_unconfirmed, note_stop_sent, why_not_given_up
 
 MINUTE = timedelta(minutes=1)
 A_DAY = 24 * 60 + 2
@@ -271,6 +271,29 @@ def test_a_pod_that_is_given_up_lets_its_job_go_on_or_end(kind, cancel, state, s
 def test_nothing_else_is_given_up(job, minutes, why):
     assert why_not_given_up(job, NOW + minutes * MINUTE).startswith(why)
     assert give_up(job, minutes).is_ignored
+
+
+def test_a_stop_is_due_as_much_later_as_it_was_held_back_and_its_repetition_changes_nothing():
+    held_back = stopping(machine_id="m-1")
+    held_back = replace(held_back, pending=stop_effect(held_back, "not needed"))
+    prompt, late = (note_stop_sent(held_back, NOW + minutes * MINUTE) for minutes in (0.5, 20))
+    waits, late = (replace(each, pending=()) for each in (prompt, late))
+
+    assert (prompt.current_attempt.stop_sent_at, late.current_attempt.stop_sent_at) == (None, NOW + 20 * MINUTE)
+    assert AbandonMachine in kinds_of(wake(waits, 13))
+    assert AbandonMachine not in kinds_of(wake(late, 31))
+    assert AbandonMachine in kinds_of(wake(late, 33))
+
+    repeated = wake(waits, 3).job
+    assert (kinds_of(wake(waits, 3)), repeated.current_attempt.stop_sent_at) == ([StopTask], NOW)
+    assert note_stop_sent(repeated, NOW + 3 * MINUTE) == repeated
+
+
+def test_only_the_stop_of_its_own_task_is_noted():
+    orphan = (StopTask("another", "it is not the current task of its job"),)
+    stops = stop_effect(stopping(), "not needed")
+    for job in (replace(stopping(), pending=orphan), replace(stopping(), state=JobState.RUNNING, pending=stops)):
+        assert note_stop_sent(job, NOW + 20 * MINUTE) == job
 
 
 def test_a_pod_that_was_seen_in_another_cluster_is_stopped_and_never_lost():

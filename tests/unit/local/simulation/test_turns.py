@@ -6,13 +6,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from fakes.builders import make_definition, make_job
+from relaunch.core.definitions.accelerator import PurchasePolicy
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.core.machines.limits import MachineLimits
 from relaunch_local.simulation.aws.recipes import Recipe
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.drawn_scenario import draw_scenario
-from relaunch_local.simulation.machine_scenario import MachineScenario
+from relaunch_local.simulation.machine_scenario import MachineScenario, PlannedReservation
 from relaunch_local.simulation.turns import time_in_turn
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -73,3 +74,21 @@ def test_of_jobs_of_several_nodes_as_many_train_at_once_as_have_all_their_machin
     gangs = [make_job(name, definition=make_definition(nodes=4)) for name in "abcd"]
 
     assert time_in_turn(gangs, scenario, NOW) == timedelta(hours=hours)
+
+
+@pytest.mark.parametrize(("total", "hours"), [(2, 13), (5, 6.5), (1, 13)])
+def test_of_jobs_that_take_only_what_is_reserved_as_many_train_at_once_as_have_their_instances_there(
+    total: int, hours: float
+) -> None:
+    reserved = PlannedReservation("cr-1", *TYPES, "a", total, is_block=False, starts_at=0.0)
+    over = replace(reserved, reservation_id="cr-2", total=9, ends_at=HOUR)
+    scenario = replace(
+        draw_scenario(Chance(1, lambda: NOW)),
+        machines=MachineScenario(types=TYPES, limits=MachineLimits(9), reservations=(reserved, over)),
+        recipes={make_job().definition.name: Recipe(3 * HOUR, checkpoint_seconds=None)},
+    )
+    definition = make_definition(nodes=2, purchase=PurchasePolicy.RESERVED)
+
+    assert time_in_turn([make_job(name, definition=definition) for name in "abcd"], scenario, NOW) == timedelta(
+        hours=hours
+    )

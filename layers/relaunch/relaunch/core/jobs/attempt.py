@@ -247,6 +247,8 @@ class Attempt:
     program_ended_at: datetime | None = None
     """When its containers had ended, if the target says so; its task is seen as stopped up to minutes later."""
     intent: StopIntent | None = None
+    stop_sent_at: datetime | None = None
+    """When the target first took the stop, if that was later than it was decided, or the stop was repeated."""
     stop: Stop | None = None
     suspended_since: datetime | None = None
     """Since when a queue of the cluster is known to hold its task back, which has never started; None if none does."""

@@ -341,12 +341,12 @@ def _judge_fault(job: Job, stop: Stop) -> Stop:
 def _judge_start(job: Job, stop: Stop) -> tuple[Stop, tuple[FailedStart, ...]]:
     """Return the stop, and the failed starts after it.
 
-    An error that nobody knows, on two machines, is taken for the same everywhere.
+    An error that nobody knows, on two machines, is taken for the same everywhere. A rank may have run whose peers did
+    not: the job did not start on its machines for all that.
     """
-    attempt = job.current_attempt
-    starts = () if attempt.started_at is not None else job.faults.failed_starts
+    starts = job.faults.failed_starts
     if stop.kind not in {StopKind.NOT_STARTED, StopKind.UNKNOWN_START}:
-        return stop, starts
+        return stop, () if job.current_attempt.started_at is not None else starts
     is_unknown = stop.kind is StopKind.UNKNOWN_START
     starts = (*starts, FailedStart(_instance_of(job), stop.error, is_unknown))[-_KEPT_STARTS:]
     failed = dict.fromkeys(each.instance for each in starts if each.is_unknown)

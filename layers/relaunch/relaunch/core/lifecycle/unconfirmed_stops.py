@@ -25,7 +25,7 @@ from datetime import datetime, timedelta
 
 from relaunch.core.definitions.durations import write_duration
 from relaunch.core.jobs.attempt import HeldStop, IntentKind, StopKind
-from relaunch.core.jobs.effects import AbandonMachine, Effect
+from relaunch.core.jobs.effects import AbandonMachine, Effect, StopTask
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
@@ -60,6 +60,8 @@ to terminate, and ECS reports their tasks as STOPPED about a minute after that."
 UNTOLD_HOST_END_GRACE = timedelta(minutes=30)
 """The same while the target cannot be asked: only what it describes has the time of the end, and the exit codes."""
 
+# A stop is counted from when the target took it, if that was later than this after it was decided.
+_SENT_LATE = timedelta(minutes=1)
 # What ended unseen is known by the next look only, of which some fail; so do calls of StopTask, and it may be lost.
 _LONGEST_INTERVAL = timedelta(minutes=5)
 
@@ -104,6 +106,21 @@ def is_unconfirmed(job: Job, now: datetime) -> bool:
     return job.state is JobState.STOPPING and now >= _stop_due_at(job) + CONFIRMED_WITHIN
 
 
+def note_stop_sent(job: Job, now: datetime) -> Job:
+    """Return a job whose pending effects are done now; a StopTask that was held back until now is noted.
+
+    A target that does not answer, or a permission that is missing, holds it back for up to hours, in which no host can
+    confirm it.
+    """
+    attempt = job.attempt
+    if attempt is None or job.state is not JobState.STOPPING or attempt.stop_sent_at is not None:
+        return job
+    is_sent = any(isinstance(each, StopTask) and each.task_id in attempt.placement.task_ids for each in job.pending)
+    if not is_sent or now - _stopping_since(job) < _SENT_LATE:
+        return job
+    return replace(job, attempt=replace(attempt, stop_sent_at=now))
+
+
 def wake_stopping(job: Job, event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
     """Call StopTask again if Relaunch stopped the task; give up its host, at last the task itself.
 
@@ -125,6 +142,7 @@ def wake_stopping(job: Job, event: TimePassed, now: datetime, _limits: StackLimi
     if intent is None or not _is_repetition_due(job, now):
         return set_next_check(job, wake_at, abandoned)
     effects = (*stop_effect(job, intent.detail), *abandoned)
+    job = _with_first_stop(job)
     return move(job, job.state, now, event="stop repeated", detail=intent.detail, wake_at=wake_at, effects=effects)
 
 
@@ -199,7 +217,12 @@ def _wake_held(job: Job, held: HeldStop, event: TimePassed, now: datetime) -> De
 
 def _stopping_since(job: Job) -> datetime:
     # A job of the previous release has the time of its state too.
-    return job.state_since or job.accepted_at
+    return job.current_attempt.stop_sent_at or job.state_since or job.accepted_at
+
+
+def _with_first_stop(job: Job) -> Job:
+    """Return the job before its stop is repeated, which is not the first time that it is sent."""
+    return replace(job, attempt=replace(job.current_attempt, stop_sent_at=_stopping_since(job)))
 
 
 def _stop_due_at(job: Job) -> datetime:
@@ -249,7 +272,7 @@ def _tell(job: Job, now: datetime) -> Decision:
     intent = job.current_attempt.intent
     stops = stop_effect(job, intent.detail) if intent is not None else ()
     reason = _describe(job, now)
-    waits = replace(job, reason=reason)
+    waits = replace(_with_first_stop(job), reason=reason)
     effects = (*stops, *_abandoned(job, now))
     return move(waits, job.state, now, event=UNCONFIRMED, detail=reason, wake_at=_next_look(job, now), effects=effects)
 

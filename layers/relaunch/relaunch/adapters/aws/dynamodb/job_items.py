@@ -55,7 +55,7 @@ _ATTEMPT = StoredType(Attempt)
 _RARE_FIELDS = (
     *("ended_first", "held_since", "held", "program_ended_at", "pulled"),
     *("refused_since", "suspended_since", "cluster", "live_ranks", "lost_instances"),
-    *("last_host_ended_at", "leaves_survivors", "missing_ranks"),
+    *("last_host_ended_at", "leaves_survivors", "missing_ranks", "stop_sent_at"),
 )
 _OF_GANGS = ("followers", "master_address", "placed_ids")
 _TIMELINE_ENTRY = StoredType(TimelineEntry)
