@@ -27,8 +27,9 @@ class FailedStarts:
     def note(self, job: Job) -> None:
         """Note whether the job runs, or ran; a rank whose peers did not start is no start of the job."""
         attempt = job.current_attempt
-        has_run = attempt.stop is not None and attempt.started_at is not None
-        if job.state is JobState.RUNNING or (has_run and attempt.stop.kind not in _FAILED_STARTS):
+        has_run = attempt.started_at is not None
+        is_over = attempt.stop is not None and attempt.stop.kind not in _FAILED_STARTS
+        if job.state is JobState.RUNNING or (has_run and is_over):
             self.machines.pop(job.job_id, None)
 
     def check_stop(self, job: Job, task_arn: str, task: Mapping[str, object], stop: Stop) -> None:
