@@ -22,11 +22,10 @@ from relaunch.core.jobs.effects import (
 from relaunch.core.jobs.job import MACHINES_SLOT, STACK_SLOT, Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.charging import find_left
-from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.lifecycle.decision import Decision, note_stop_sent
 from relaunch.core.lifecycle.events import HostWarned, JobEvent, MachineLeft
 from relaunch.core.lifecycle.metrics import decision_metrics, stop_metrics
 from relaunch.core.lifecycle.table import decide
-from relaunch.core.lifecycle.unconfirmed_stops import note_stop_sent
 from relaunch.core.machines.events import ClaimReleased, MachineAbandoned, MachineEvent
 from relaunch.core.machines.starts import Worth
 from relaunch.core.offerings.capacity_memory import is_counted, placement_scope, queued
@@ -136,7 +135,8 @@ class JobLifecycle(Lifecycle[Job, JobEvent, Decision]):
         if left == job.pending and outbox == job.outbox:
             return job
         now = self.deps.clock.now()
-        done = Decision(replace(note_stop_sent(job, now), pending=left, outbox=outbox))
+        noted = note_stop_sent(job, now) if job.state is JobState.STOPPING else job
+        done = Decision(replace(noted, pending=left, outbox=outbox))
         for event in events:
             decision = self.decide(done.job, event, now)
             self.log(done.job, event, decision)

@@ -24,6 +24,8 @@ LAUNCH_TIMEOUT = timedelta(minutes=5)
 HEARTBEAT = timedelta(minutes=10)
 # The interval of looks at a task that seems to be gone. Looks fail too: with two in ten minutes none may succeed.
 CLOSE_LOOK = timedelta(minutes=1)
+# A stop is counted from when the target took it, if that was later than this after it was decided.
+_SENT_LATE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +202,29 @@ def stop_effect(job: Job, reason: str) -> tuple[Effect, ...]:
 def stop_effects(task_ids: tuple[str, ...], reason: str) -> tuple[Effect, ...]:
     """Return the effects that stop these tasks; `reason` becomes their `stoppedReason`."""
     return tuple(StopTask(arn, f"Relaunch: {reason}") for arn in task_ids)
+
+
+def note_stop_sent(job: Job, now: datetime) -> Job:
+    """Return a job that is stopping, and whose pending effects are done now, with a StopTask noted that was held back.
+
+    A target that does not answer, or a permission that is missing, holds it back for up to hours, in which no host can
+    confirm it.
+    """
+    attempt = job.current_attempt
+    if attempt.stop_sent_at is not None:
+        return job
+    is_sent = any(isinstance(each, StopTask) and each.task_id in attempt.placement.task_ids for each in job.pending)
+    if not is_sent or now - stopping_since(job) < _SENT_LATE:
+        return job
+    return replace(job, attempt=replace(attempt, stop_sent_at=now))
+
+
+def stopping_since(job: Job) -> datetime:
+    """Return when the target took the stop of a job that is stopping, as far as it is known to be later than its state.
+
+    A job of the previous release has no time of its state.
+    """
+    return job.current_attempt.stop_sent_at or job.state_since or job.accepted_at
 
 
 def with_unlink(before: Job, _event: object, decision: Decision, _now: datetime) -> Decision:

@@ -25,7 +25,7 @@ from datetime import datetime, timedelta
 
 from relaunch.core.definitions.durations import write_duration
 from relaunch.core.jobs.attempt import HeldStop, IntentKind, StopKind
-from relaunch.core.jobs.effects import AbandonMachine, Effect, StopTask
+from relaunch.core.jobs.effects import AbandonMachine, Effect
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
@@ -37,6 +37,7 @@ from relaunch.core.lifecycle.decision import (
     move,
     set_next_check,
     stop_effect,
+    stopping_since,
     watch_closely,
 )
 from relaunch.core.lifecycle.events import TaskGivenUp, TaskMissing, TimePassed
@@ -60,8 +61,6 @@ to terminate, and ECS reports their tasks as STOPPED about a minute after that."
 UNTOLD_HOST_END_GRACE = timedelta(minutes=30)
 """The same while the target cannot be asked: only what it describes has the time of the end, and the exit codes."""
 
-# A stop is counted from when the target took it, if that was later than this after it was decided.
-_SENT_LATE = timedelta(minutes=1)
 # What ended unseen is known by the next look only, of which some fail; so do calls of StopTask, and it may be lost.
 _LONGEST_INTERVAL = timedelta(minutes=5)
 
@@ -104,21 +103,6 @@ def lose_host(job: Job, now: datetime) -> Decision:
 def is_unconfirmed(job: Job, now: datetime) -> bool:
     """Return whether the stop of the task takes longer than a host that works takes to confirm it."""
     return job.state is JobState.STOPPING and now >= _stop_due_at(job) + CONFIRMED_WITHIN
-
-
-def note_stop_sent(job: Job, now: datetime) -> Job:
-    """Return a job whose pending effects are done now; a StopTask that was held back until now is noted.
-
-    A target that does not answer, or a permission that is missing, holds it back for up to hours, in which no host can
-    confirm it.
-    """
-    attempt = job.attempt
-    if attempt is None or job.state is not JobState.STOPPING or attempt.stop_sent_at is not None:
-        return job
-    is_sent = any(isinstance(each, StopTask) and each.task_id in attempt.placement.task_ids for each in job.pending)
-    if not is_sent or now - _stopping_since(job) < _SENT_LATE:
-        return job
-    return replace(job, attempt=replace(attempt, stop_sent_at=now))
 
 
 def wake_stopping(job: Job, event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
@@ -206,7 +190,7 @@ def _host(job: Job) -> str:
 
 def _wake_held(job: Job, held: HeldStop, event: TimePassed, now: datetime) -> Decision:
     """Make the verdict that waited, once it has waited long enough."""
-    verdict_at = (job.current_attempt.held_since or _stopping_since(job)) + VERDICT_WAIT
+    verdict_at = (job.current_attempt.held_since or stopping_since(job)) + VERDICT_WAIT
     if now < verdict_at:
         # EC2 may not answer then. The time of an end that has none yet may come with its event.
         known = replace(event.host, has_ended=False) if event.host is not None else None
@@ -215,27 +199,22 @@ def _wake_held(job: Job, held: HeldStop, event: TimePassed, now: datetime) -> De
     return follow_stop(noted, stop, now)
 
 
-def _stopping_since(job: Job) -> datetime:
-    # A job of the previous release has the time of its state too.
-    return job.current_attempt.stop_sent_at or job.state_since or job.accepted_at
-
-
 def _with_first_stop(job: Job) -> Job:
     """Return the job before its stop is repeated, which is not the first time that it is sent."""
-    return replace(job, attempt=replace(job.current_attempt, stop_sent_at=_stopping_since(job)))
+    return replace(job, attempt=replace(job.current_attempt, stop_sent_at=stopping_since(job)))
 
 
 def _stop_due_at(job: Job) -> datetime:
     """Return when the host should have ended the task: SIGKILL follows SIGTERM after the stop time-out."""
     timeout = find_stop_timeout(job.definition, job.revision)
-    return _stopping_since(job) + timedelta(seconds=timeout.seconds if timeout else STOP_TIMEOUT_SECONDS)
+    return stopping_since(job) + timedelta(seconds=timeout.seconds if timeout else STOP_TIMEOUT_SECONDS)
 
 
 def _next_look(job: Job, now: datetime) -> datetime:
     """Return when to look next: after as long as it took until now, five minutes at most, or at the next bound."""
     due_at = _stop_due_at(job)
     bounds = (due_at + CONFIRMED_WITHIN, due_at + TOLD_AFTER, due_at + STOP_LIMIT)
-    again = watch_closely(job, now + min(max(now - _stopping_since(job), STOP_TIMEOUT), _LONGEST_INTERVAL), now)
+    again = watch_closely(job, now + min(max(now - stopping_since(job), STOP_TIMEOUT), _LONGEST_INTERVAL), now)
     return min(again, *(each for each in bounds if each > now))
 
 
@@ -246,7 +225,7 @@ def _is_repetition_due(job: Job, now: datetime) -> bool:
     """
     if job.current_attempt.host_ended_at is not None:
         return False
-    since = now - _stopping_since(job)
+    since = now - stopping_since(job)
     due = STOP_TIMEOUT
     while due * 2 <= since:
         due *= 2
@@ -293,7 +272,7 @@ def _describe(job: Job, now: datetime) -> str:
     attempt = job.current_attempt
     intent = attempt.intent
     why = job.cancel_requested or (intent.detail if intent else "the task was stopping")
-    waited = write_duration(timedelta(minutes=(now - _stopping_since(job)) // timedelta(minutes=1)))
+    waited = write_duration(timedelta(minutes=(now - stopping_since(job)) // timedelta(minutes=1)))
     return (
         f"{why}; its stop was not confirmed within {waited}: task {attempt.task_id} may live on, and cost, on "
         f"{_host(job)}{_WHAT_TO_DO}"
