@@ -191,7 +191,7 @@ class DeservedEnds:
                 early.clear()
             elif (
                 has_failed
-                and not is_long
+                and (is_unknown or not is_long)
                 and (with_excused or not self._is_excused(arn, task))
                 and "RELAUNCH_RESUME_URI" not in str(task.get("overrides"))
             ):

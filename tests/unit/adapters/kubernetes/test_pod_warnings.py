@@ -1,7 +1,9 @@
-"""Warnings by the taints of the node that a pod is on."""
+"""Warnings by the taints of the node that a pod is on, and by events of capacity that is released."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
+from unittest.mock import patch
 
 import pytest
 
@@ -9,15 +11,17 @@ from fakes.builders import make_launch_request
 from fakes.kubernetes import FakeKubernetes
 from relaunch.adapters.kubernetes.api.errors import ForbiddenError
 from relaunch.adapters.kubernetes.target import kubernetes_target
-from relaunch.core.definitions.accelerator import GpuRequirement
+from relaunch.core.definitions.accelerator import GpuRequirement, PurchaseOption
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Toleration
 from relaunch.core.definitions.targets import Target
 from relaunch.core.launches.launch import TaskPhase
+from relaunch.core.offerings.offering import OfferingKey
 from relaunch.ports import TransientError
 
 NAME = "resnet-1f2e3d4c-1-1"
 OTHER = "resnet-1f2e3d4c-1-2"
 REQUEST = make_launch_request(workload=KubernetesWorkload("image:v1"), gpu=GpuRequirement())
+ON_ACS = KubernetesWorkload("image:v1", vcpus=1, memory_mib=1024, gpu_model="T4")
 NOW = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
 TAINT = "aws-node-termination-handler/spot-itn"
 
@@ -126,3 +130,28 @@ def test_virtual_nodes_are_not_asked(kubernetes):
 
     assert see(target).warned_at is None
     assert "get_node" not in kubernetes.calls
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "error", "is_waited_for"),
+    [
+        (137, TransientError("no answer"), True),
+        (None, TransientError("no answer"), False),
+        (0, TransientError("no answer"), False),
+        (137, ForbiddenError("events is forbidden", 403, "Forbidden"), False),
+    ],
+)
+def test_what_failed_on_capacity_that_may_be_released_is_not_judged_before_events_are_read(
+    kubernetes, exit_code, error, is_waited_for
+):
+    target = kubernetes_target(kubernetes, Target.ACS, "relaunch")
+    target.launch(replace(REQUEST, offering=OfferingKey("acs/gpu/T4", None, PurchaseOption.SPOT), workload=ON_ACS))
+    kubernetes.run(NAME, "virtual-kubelet")
+    if exit_code is not None:
+        kubernetes.exit(NAME, exit_code)
+
+    with (
+        patch.object(kubernetes, "list_events", side_effect=error),
+        pytest.raises(TransientError) if is_waited_for else nullcontext(),
+    ):
+        assert see(target).warned_at is None

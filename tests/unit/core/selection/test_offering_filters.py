@@ -38,6 +38,7 @@ FULL = Requirements(gpu_count=1)
 """Requirements that leave no room for a second such task on an instance with one GPU."""
 
 NAMED = Requirements(gpu_count=1, instance_types=("g4dn.metal",))
+SKEW = timedelta(milliseconds=20)
 
 
 def criteria(required=FULL, memory=None, limits=None, **definition):
@@ -328,6 +329,11 @@ def test_an_offering_is_rejected_in_words_and_told_whether_waiting_helps(filter_
         kept("spot of unknown price", "spot-ratio", make_offering(price_usd_per_hour=None)),
         kept(
             "what is let go just now", "capacity-memory", memory={make_offering_key(): make_capacity_failure(until=NOW)}
+        ),
+        kept(
+            "what was let go at once, by a clock that is ahead",
+            "capacity-memory",
+            memory={make_offering_key(): make_capacity_failure(at=NOW + SKEW, until=NOW + SKEW)},
         ),
         kept(
             "what failed on another type",

@@ -15,10 +15,11 @@ from relaunch.core.kubernetes.acs import BEST_EFFORT, COMPUTE_QOS
 from relaunch.core.kubernetes.node_fit import NodeTaint
 from relaunch.core.kubernetes.node_warnings import NodeSigns, find_node_warning
 from relaunch.core.records import dataclass
-from relaunch.ports import PortError
+from relaunch.ports import PermanentError, PortError, TransientError
 
 _EFFECTS = frozenset(TaintEffect)
-_OVER = frozenset({"Succeeded", "Failed"})
+_FAILED = "Failed"
+_OVER = frozenset({"Succeeded", _FAILED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +51,27 @@ class PodWarnings:
 
         The API does not say when a taint was set: it is announced when it is seen. A warning that cannot be read is not
         waited for: the task is looked at again soon.
+
+        Raises:
+            TransientError: events cannot be read now, and a pod has failed, whose program would be blamed for the loss
+                of its capacity: it is looked at again soon.
         """
         pods = list(pods)
         tainted = self._find_on_tainted_nodes(pods) if self.has_node_taints else {}
         return {**tainted, **self._find_released(pods)}
 
     def _find_released(self, pods: Iterable[Pod]) -> Mapping[str, Warned]:
-        preemptible = {pod.metadata.uid: _task_of(pod) for pod in pods if _is_preemptible(pod)}
-        if not preemptible:
+        asked = [pod for pod in pods if _is_preemptible(pod)]
+        if not asked:
             return {}
+        preemptible = {pod.metadata.uid: _task_of(pod) for pod in asked}
         try:
             events = [each for reason in TO_BE_RELEASED for each in self.cluster.list_events(reason=reason)]
-        except PortError:
+        except TransientError:
+            if any(pod.status.phase == _FAILED for pod in asked):
+                raise
+            return {}
+        except PermanentError:
             return {}
         known = ((preemptible.get(each.involved_object.uid), each.at) for each in events)
         announced = sorted((at, name) for name, at in known if name is not None and at is not None)

@@ -291,6 +291,10 @@ class CapacityFailure:
     is_unready: bool = False
     machine_id: str = ""
 
+    def is_avoided(self, now: datetime) -> bool:
+        """Return whether its offering is avoided; one that is over at once is not, where another clock is behind."""
+        return self.until > max(now, self.at)
+
     @property
     def key(self) -> OfferingKey:
         """Return the key under which the failure is remembered."""

@@ -368,7 +368,7 @@ def check_capacity_memory(criteria: OfferingCriteria, offering: Offering) -> Rej
     """Reject what a recent launch of any job found no capacity for, or no room in a quota or a subnet."""
     if not criteria.memory:
         return None
-    failures = [failure for failure in find_failures(offering, criteria.memory) if failure.until > criteria.now]
+    failures = [failure for failure in find_failures(offering, criteria.memory) if failure.is_avoided(criteria.now)]
     if not failures:
         return None
     failure = max(failures, key=lambda each: each.until)
