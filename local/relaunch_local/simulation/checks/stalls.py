@@ -79,8 +79,9 @@ class StallChecks:
             return
         saved = self._objects.steps_of(job.definition.checkpoint_uri or "", job.job_id)
         since = now - _KNOWN_WITHIN
-        if attempt.started_at is None or attempt.started_at > since:
-            return  # what an earlier task of the attempt saved is known once this one is looked at
+        known_since = max(attempt.started_at or now, job.state_since or now)
+        if attempt.started_at is None or known_since > since:
+            return  # what it saved, or an earlier task of the attempt, is known once it is looked at
         task_id = attempt.task_id or ""
         ended_at = self._facts.ran_until(task_id)
         if ended_at is not None and self._facts.is_unknown(task_id, ended_at):

@@ -5,17 +5,18 @@ from datetime import datetime
 
 from relaunch.core.jobs.job import Job
 
-# The golden section of a tenth: whatever share of the jobs there is time for, starts fall evenly between those before.
+# The golden section, in ten minutes: whatever share of the jobs there is time for, starts fall evenly between those
+# before.
 _SHIFT = 0.0618034
 
 
 def in_turn(jobs: Sequence[Job], minute: datetime) -> list[Job]:
-    """Return jobs in an order that goes round: every ten minutes it begins a tenth further on.
+    """Return jobs in an order that goes round: each minute it begins a share of them further on.
 
-    Without time for all of them, whoever came first would always be the first again. Where there is time for a tenth,
-    each has its turn in ten looks; every hundred minutes the starts are others, so that with less time each has it too.
+    Without time for all of them, whoever came first would always be the first again. Of jobs that are looked at every
+    ten minutes none is left out twice in a row where there is time for two thirds of them; where there is time for a
+    tenth, each has its turn in thirteen looks.
     """
     ordered = sorted(jobs, key=lambda job: job.job_id)
-    rounds, minutes = divmod(int(minute.timestamp()) // 60, 100)
-    start = len(ordered) * minutes // 100 + int(len(ordered) * (rounds * _SHIFT % 1))
+    start = int(len(ordered) * (int(minute.timestamp()) // 60 * _SHIFT % 1))
     return [ordered[(start + at) % len(ordered)] for at in range(len(ordered))]
