@@ -2,13 +2,14 @@ import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from fakes.aws import create_jobs_table
 from fakes.builders import NOW
 from relaunch.adapters.aws.dynamodb.commit_statuses import DynamoDbCommitStatuses
-from relaunch.adapters.aws.dynamodb.table import JobsTable
+from relaunch.adapters.aws.dynamodb.table import JobsTable, key, text
 from relaunch.core.notices.commit_status import CommitState, CommitStatus, ShownChange
 from relaunch.core.notices.status_budget import StatusBudget
 from relaunch.core.notices.status_report import StatusReport
@@ -89,7 +90,21 @@ def test_a_report_is_read_as_it_was_saved_last(
     store = make_store()
     assert store.load_report() == StatusReport()
     store.save_report(StatusReport(NOW - timedelta(hours=1)))
+    with pytest.raises(StaleWriteError):
+        store.save_report(StatusReport(NOW))
 
-    store.save_report(report)
+    store.save_report(replace(report, version=store.load_report().version))
 
     assert make_store().load_report() == report
+
+
+def test_a_report_of_a_release_without_versions_is_replaced(dynamodb: Any) -> None:
+    table_name = f"jobs-{uuid.uuid4()}"
+    create_jobs_table(dynamodb, table_name)
+    table = JobsTable(dynamodb, table_name)
+    table.put(key("STATUSES", "REPORT") | {"body": text("{}")})
+    store = DynamoDbCommitStatuses(table)
+
+    store.save_report(replace(store.load_report(), taken_by="acme/vision"))
+
+    assert (store.load_report().taken_by, store.load_report().version) == ("acme/vision", 1)

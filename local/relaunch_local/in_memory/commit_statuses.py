@@ -37,7 +37,9 @@ class InMemoryCommitStatuses:
         return self._report
 
     def save_report(self, report: StatusReport) -> None:
-        self._report = report
+        if report.version != self._report.version:
+            raise StaleWriteError("the report of commit statuses was changed since it was loaded")
+        self._report = replace(report, version=report.version + 1)
 
 
 def _place(status: CommitStatus) -> tuple[str, str, str]:

@@ -58,4 +58,8 @@ class CommitStatusStore(Protocol):
         ...
 
     def save_report(self, report: StatusReport) -> None:
-        """Replace the report: of two functions at once the later one holds."""
+        """Replace the report of this version.
+
+        Raises:
+            StaleWriteError: it was replaced since it was loaded.
+        """

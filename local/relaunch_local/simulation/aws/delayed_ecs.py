@@ -1,5 +1,6 @@
 """ECS with reads that lag behind, answers that are lost, tasks that it hides, and launches that it refuses."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -68,6 +69,8 @@ class DelayedEcs:
     """Families of which RunTask is forbidden to launch tasks."""
     on_unplaced: Callable[[Mapping[str, Any], str], None] = lambda _parameters, _reason: None
     """Called with the parameters of each RunTask that made no task, and ECS's words for it."""
+    lost_stops: Counter[str] = field(default_factory=Counter)
+    """How many calls of StopTask had no effect, by task."""
     _absent: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
     _denied: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
     _missing_since: dict[str, datetime] = field(default_factory=dict)
@@ -174,6 +177,7 @@ class DelayedEcs:
         if self.is_hidden(arn):
             raise client_error_of(invalid_parameter("The referenced task was not found."), "StopTask")
         if self._chance.strikes("stop-without-effect", 0.15, note=arn[-6:]):
+            self.lost_stops[arn] += 1
             return {"task": {"taskArn": arn}}
         return self._client.stop_task(**parameters)
 

@@ -75,7 +75,8 @@ _MAY_BE: Mapping[StopKind, Callable[[StopFacts], bool]] = {
     StopKind.CANCELLED: lambda facts: facts.is_asked or facts.is_cancelled or facts.is_stopped_by_others,
     StopKind.TIME_OUT: lambda facts: facts.is_asked or facts.is_late,
     StopKind.NO_CAPACITY: lambda facts: not facts.has_started or facts.is_asked,
-    StopKind.NOT_STARTED: _is_not_started,
+    # Nobody knows why a start failed that ECS hides.
+    StopKind.NOT_STARTED: lambda facts: _is_not_started(facts) or (facts.is_lost and not facts.has_started),
     StopKind.STARTS_NOWHERE: _is_unstartable,
     StopKind.START_REFUSED: lambda facts: facts.is_refused,
     StopKind.UNKNOWN_START: _is_not_started,

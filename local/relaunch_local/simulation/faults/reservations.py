@@ -12,6 +12,8 @@ from relaunch_local.simulation.machine_scenario import PlannedReservation
 
 # EC2 begins to end a block ten minutes after it announced that: half of them for functions that fail meanwhile.
 _TIME_TO_LEAVE = timedelta(minutes=5)
+# A stop without an effect is repeated in those minutes once.
+_LOST_STOPS = 2
 _TAKEN_SECONDS = (300.0, 1_500.0)
 
 
@@ -101,11 +103,13 @@ class Reservations:
         known_at = account.facts.block_end_known_at.get(reservation.reservation_id, now)
         is_known = now - known_at >= _TIME_TO_LEAVE + account.facts.outage_time(known_at, now)
         for host in hosts:
-            # ECS refuses StopTask for a task while it hides it.
+            # ECS refuses StopTask for a task while it hides it. One that was asked to stop again lost that too.
             running = [
                 each.arn[-6:]
                 for each in host.tasks.values()
-                if each.last_status is LastStatus.RUNNING and not self._was_hidden(each.arn, known_at)
+                if each.last_status is LastStatus.RUNNING
+                and not self._was_hidden(each.arn, known_at)
+                and account.delayed_ecs.lost_stops[each.arn] < _LOST_STOPS
             ]
             # A host whose agent is away hears of no stop.
             is_away = account.facts.was_away(host.instance_id, known_at, now)

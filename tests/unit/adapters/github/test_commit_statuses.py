@@ -13,6 +13,7 @@ from relaunch.core.lifecycle.change_events import JobStateChange
 from relaunch.core.notices.commit_status import UNDER_WAY, CommitStatus
 from relaunch.core.notices.notice import Notice
 from relaunch.core.notices.status_budget import PER_MINUTE
+from relaunch.core.notices.status_report import StatusReport
 from relaunch.ports import PortError, StaleWriteError, TransientError
 from relaunch.ports.commit_statuses import StoredBudget, StoredShown
 from relaunch.ports.deliveries import TokenRefusedError
@@ -200,6 +201,28 @@ def test_what_another_function_saved_of_another_repository_stays_in_the_report(w
     world.deliver(sequence=2)
 
     assert world.store.load_report().problems.keys() == {"acme/speech", "acme/vision"}
+
+
+@pytest.mark.parametrize(("times", "is_kept"), [(1, True), (99, False)])
+def test_what_another_function_saves_at_the_same_moment_stays_in_the_report(
+    world: World, monkeypatch: pytest.MonkeyPatch, *, times: int, is_kept: bool
+) -> None:
+    save = world.store.save_report
+    others = iter(range(times))
+
+    def save_after_another(report: StatusReport) -> None:
+        if (number := next(others, None)) is not None:
+            other = world.store.load_report()
+            save(other.with_problem(f"acme/speech-{number}", "no right", world.clock.now()))
+        save(report)
+
+    monkeypatch.setattr(world.store, "save_report", save_after_another)
+    world.answer(REFUSALS["a-missing-scope"].answer)
+
+    refused = world.deliver()
+
+    assert isinstance(refused, Held if is_kept else Postponed)
+    assert ({"acme/speech-0", "acme/vision"} <= world.store.load_report().problems.keys()) is is_kept
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import LaunchUncertain, PlacementFailed, ReportedCause, StopReport, TaskPlaced
 from relaunch.core.lifecycle.events import HostWarned, TaskSeen, TimePassed
-from relaunch.core.lifecycle.gangs import MET_WITHIN, PEERS_MAY_TAKE, observe_gang
+from relaunch.core.lifecycle.gangs import MET_WITHIN, PEERS_MAY_TAKE, decided_by_part, observe_gang
 from relaunch.core.lifecycle.stop_reason import classify_stop
 from relaunch.core.lifecycle.verdicts import judge
 from unit.core.lifecycle.gang_ranks import (
@@ -187,6 +187,20 @@ def test_a_rank_that_waited_for_others_that_had_not_started_is_no_failure_of_the
 
     assert judge(job, seen_last, now).kind is kind
     assert not together(job, rank(0), rank(1), rank(2)).waited_in_vain
+
+
+@pytest.mark.parametrize(("started_at", "kind"), [(NOW, StopKind.USER_ERROR), (None, StopKind.NOT_STARTED)])
+def test_a_rank_that_the_target_has_forgotten_may_not_have_started(started_at, kind):
+    """Whether all were ever seen to run is known to the attempt."""
+    job = gang("ro", started_at=started_at)
+    met = ended(1, 143, NOW + MET_WITHIN, **BY_RELAUNCH)
+    now = NOW + timedelta(minutes=11)
+    known = {task_id(1): ended(0, 1, NOW + MET_WITHIN), task_id(2): met, task_id(3): None}
+
+    found = decided_by_part(job, known, now)
+
+    assert found is not None
+    assert judge(job, found, now).kind is kind
 
 
 @pytest.mark.parametrize(("started_at", "kind"), [(NOW, StopKind.USER_ERROR), (None, StopKind.NOT_STARTED)])

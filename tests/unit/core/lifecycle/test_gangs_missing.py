@@ -10,7 +10,7 @@ from relaunch.core.jobs.attempt import StopKind
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import TaskObservation
-from relaunch.core.lifecycle.events import TaskMissing
+from relaunch.core.lifecycle.events import TaskMissing, TimePassed
 from relaunch.core.lifecycle.gangs import decided_by_part, miss_ranks
 from relaunch.core.lifecycle.running import MISSING_GRACE
 from unit.core.lifecycle.gang_ranks import BY_RELAUNCH, ended, gang, rank, tell
@@ -167,3 +167,16 @@ def test_an_attempt_that_stops_is_not_lost_while_a_rank_of_it_lives():
     assert again.is_ignored
     assert gone.current_attempt.missing == (late, late)
     assert over.current_attempt.stop is not None
+
+
+def test_a_task_that_is_described_again_is_not_missing_though_nothing_of_it_is_new():
+    job = decided(gang(), TaskMissing(task_id(1), ranks=(0,)), SOON).job
+    late = SOON + MISSING_GRACE
+
+    unheard = decided(job, TimePassed(), late).job
+    found = decided(job, TimePassed(is_described=True), late).job
+    again = decided(found, TaskMissing(task_id(1), ranks=(0,)), late).job
+
+    assert unheard.current_attempt.missing_ranks == job.current_attempt.missing_ranks != ()
+    assert (found.current_attempt.missing, found.current_attempt.missing_ranks) == (None, ())
+    assert (again.state, again.current_attempt.missing) == (JobState.RUNNING, (late, late))

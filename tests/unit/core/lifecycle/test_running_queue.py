@@ -100,6 +100,14 @@ def test_a_wait_in_a_queue_causes_an_alert_at_half_of_its_bound_and_fails_the_jo
     assert stopped.reason == f"it waited for 336h in all: {WHY}"
 
 
+def test_a_task_that_ran_before_anybody_saw_that_its_queue_let_it_go_was_placed_before_it_ran():
+    waiting = look(on_ack(), TaskPhase.PENDING, NOW).job
+
+    running = look(waiting, TaskPhase.RUNNING, NOW + 2 * HOUR, is_suspended=False, started_at=NOW + HOUR).job
+
+    assert (running.state, running.current_attempt.placement.placed_at) == (JobState.RUNNING, NOW + HOUR)
+
+
 @pytest.mark.parametrize("has_trained", [False, True])
 def test_what_a_job_waited_in_a_queue_is_taken_off_its_other_waits(has_trained):
     job = on_ack()

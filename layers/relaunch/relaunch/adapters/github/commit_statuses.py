@@ -6,7 +6,6 @@ of requests, and of statuses, of which a commit has 1,000 for one context at mos
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.adapters.github.rest_api import GithubRestApi, RestAnswer
@@ -97,7 +96,8 @@ class GithubCommitStatuses:
         """Return what holds a status for want of room; that ends come late is an alert once a day."""
         if not is_end or now - change.time < ALERTED_AFTER or self._load_report(now).is_late_said(now):
             return Held(until)
-        self._save_report(replace(self._load_report(now), late_said_at=now), now)
+        if self._change_report(now, lambda report: report.with_late_said(now)).is_late_said(now):
+            return Held(until)
         return Held(
             until, f"ends of jobs come more than {ALERTED_AFTER} late: more than {PER_HOUR} an hour", is_alert=True
         )
@@ -183,16 +183,14 @@ class GithubCommitStatuses:
                 self._note(StatusBudget.answered)
             report = self._load_report(now)
             if report.after_taken(repository, now, answer.token_expires_at) != report:
-                self._save_report(self._read_report(now).after_taken(repository, now, answer.token_expires_at), now)
+                self._change_report(now, lambda each: each.after_taken(repository, now, answer.token_expires_at))
 
     def _refused(self, repository: str, code: int, reason: str, change: JobStateChange) -> Outcome:
         """Return what becomes of a status that GitHub refuses; what somebody can set right is waited for."""
         now = self._clock.now()
-        report = self._read_report(now)
-        is_said = report.is_said(repository, reason, now)
         is_barred = code in _MENDABLE
-        if is_barred or not is_said:
-            self._save_report(report.with_problem(repository, reason, now, is_barred=is_barred), now)
+        before = self._change_report(now, lambda each: each.with_problem(repository, reason, now, is_barred=is_barred))
+        is_said = before.is_said(repository, reason, now)
         if not is_barred:
             return Refused(reason, is_known=is_said)
         if now - change.time >= _BARRED:
@@ -205,13 +203,26 @@ class GithubCommitStatuses:
         return self._report[1]
 
     def _read_report(self, now: datetime) -> StatusReport:
-        """Read the report, which is saved whole: what other functions saved of other repositories stays in it."""
+        """Read the report as other functions have left it."""
         self._report = now, self._store.load_report()
         return self._report[1]
 
-    def _save_report(self, report: StatusReport, now: datetime) -> None:
-        self._report = now, report
-        self._store.save_report(report)
+    def _change_report(self, now: datetime, change: Callable[[StatusReport], StatusReport]) -> StatusReport:
+        """Change the report, which other functions change at once; return the one before that.
+
+        Raises:
+            TransientError: others change it again and again.
+        """
+        for _ in range(_MOST_LOADS):
+            before = self._read_report(now)
+            after = change(before)
+            if after == before:
+                return before
+            with suppress(StaleWriteError):
+                self._store.save_report(after)
+                self._report = now, after
+                return before
+        raise TransientError("the report of commit statuses is changed by others again and again")
 
 
 class WithCommitStatuses:

@@ -14,6 +14,7 @@ from relaunch.core.jobs.effects import AdmitWaiting, Effect, RequestLaunch, Stop
 from relaunch.core.jobs.groups import GroupChange
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
+from relaunch.core.lifecycle.events import TimePassed
 from relaunch.core.machines.decision import MachineDecision
 from relaunch.core.records import dataclass
 from relaunch.core.selection.selection import Selection
@@ -257,6 +258,14 @@ _WITH_TASK = frozenset({JobState.LAUNCHING, JobState.RUNNING, JobState.STOPPING}
 def is_polled(job: Job) -> bool:
     """Return whether the target of the job sends no events of its tasks."""
     return not job.definition.target.capabilities.sends_events
+
+
+def with_found(_before: Job, event: object, decision: Decision, _now: datetime) -> Decision:
+    """Return the decision; a task that the target has just described is not missing any more, though nothing is new."""
+    attempt = decision.job.attempt
+    if not isinstance(event, TimePassed) or not event.is_described or attempt is None or attempt.missing is None:
+        return decision
+    return replace(decision, job=replace(decision.job, attempt=replace(attempt, missing=None, missing_ranks=())))
 
 
 def with_poll(_before: Job, _event: object, decision: Decision, now: datetime) -> Decision:

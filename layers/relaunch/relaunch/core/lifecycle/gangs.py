@@ -184,7 +184,7 @@ def see_as_one(
         rank_count=count,
         live_ranks=live,
         may_have_run=any(each.may_have_run for each in known.values()),
-        waited_in_vain=_waited_in_vain(decides, known.values(), now),
+        waited_in_vain=_waited_in_vain(decides, known, count, now),
     )
 
 
@@ -326,13 +326,16 @@ def has_other_pod(job: Job, seen: TaskObservation) -> bool:
     return started_at is not None and made_at is not None and made_at > started_at
 
 
-def _waited_in_vain(decides: TaskObservation, known: Iterable[TaskObservation], now: datetime) -> bool:
-    """Return whether a rank ended after it had waited for others that had not started: it has not trained."""
+def _waited_in_vain(decides: TaskObservation, known: Mapping[int, TaskObservation], count: int, now: datetime) -> bool:
+    """Return whether a rank ended after it had waited for others that had not started: it has not trained.
+
+    One that the target does not know may not have started; whether all were ever seen to is known to the attempt.
+    """
     if not decides.phase.is_ending or decides.started_at is None:
         return False
     until = ended_at(decides, now)
-    is_late = any(each.started_at is None or each.started_at >= until for each in known)
-    return is_late and until - decides.started_at >= MET_WITHIN
+    is_late = any(each.started_at is None or each.started_at >= until for each in known.values())
+    return (is_late or len(known) < count) and until - decides.started_at >= MET_WITHIN
 
 
 def _status(known: Mapping[int, TaskObservation], phase: TaskPhase) -> str:

@@ -188,7 +188,7 @@ def observed(job: Job, event: TaskSeen, now: datetime) -> Job:
 
 
 def _with_queue(job: Job, seen: TaskObservation, now: datetime) -> Job:
-    """Return the job with since when a queue holds its task back; the time for its start begins with the end of that.
+    """Return the job with since when a queue holds its task back; the time for its start begins when that lets it go.
 
     What it waited there is a wait behind others.
     """
@@ -207,7 +207,7 @@ def _with_queue(job: Job, seen: TaskObservation, now: datetime) -> Job:
     else:
         held_back = waits.held_back_seconds + waited
         waits = replace(waits, held_back_seconds=held_back, queued_seconds=waits.queued_seconds + waited)
-    placement = replace(attempt.placement, placed_at=now)
+    placement = replace(attempt.placement, placed_at=min(now, seen.started_at or now))
     return replace(job, attempt=replace(attempt, suspended_since=None, placement=placement), waits=waits)
 
 

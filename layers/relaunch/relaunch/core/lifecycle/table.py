@@ -26,7 +26,7 @@ from relaunch.core.lifecycle import (
     withdrawals,
 )
 from relaunch.core.lifecycle.charging import with_costs, with_open_charges
-from relaunch.core.lifecycle.decision import Decision, ignore, with_poll, with_unlink
+from relaunch.core.lifecycle.decision import Decision, ignore, with_found, with_poll, with_unlink
 from relaunch.core.lifecycle.events import (
     BudgetDenied,
     BudgetsRead,
@@ -329,7 +329,7 @@ TABLE = make_rows(
 
 COMPLETIONS = (
     *(with_releases, with_open_charges, with_costs, with_leases),
-    *(with_group, with_unlink, with_poll, with_bound, with_change),
+    *(with_group, with_unlink, with_found, with_poll, with_bound, with_change),
 )
 """What holds after every action: a job claims no machine that it does not need, knows what it pays for those that it
 has, has what it paid in the sums, reserves of its budgets what it needs, holds its concurrency group from its first

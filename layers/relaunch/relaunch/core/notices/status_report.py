@@ -40,6 +40,8 @@ class StatusReport:
     problems: Mapping[str, StatusProblem] = field(default_factory=dict, hash=False)
     late_said_at: datetime | None = None
     """When an alert said last that ends come more than an hour late."""
+    version: int = field(default=0, compare=False)
+    """That on whose condition it is replaced; 0 if there is none yet."""
 
     def is_said(self, repository: str, reason: str, now: datetime) -> bool:
         """Return whether this problem was said already, within a day."""
@@ -65,7 +67,11 @@ class StatusReport:
         if is_noted and repository not in self.problems and token_expires_at == self.token_expires_at:
             return self
         problems = {each: problem for each, problem in self.problems.items() if each != repository}
-        return StatusReport(now, repository, token_expires_at, problems, self.late_said_at)
+        return StatusReport(now, repository, token_expires_at, problems, self.late_said_at, self.version)
+
+    def with_late_said(self, now: datetime) -> "StatusReport":
+        """Return the report after an alert that ends come late, which is this one within a day of the last."""
+        return self if self.is_late_said(now) else replace(self, late_said_at=now)
 
     def is_late_said(self, now: datetime) -> bool:
         """Return whether an alert said within a day that ends come late."""

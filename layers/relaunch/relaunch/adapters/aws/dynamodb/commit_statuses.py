@@ -1,5 +1,6 @@
 """The budget of the requests that set statuses of commits, and what became of them, in the jobs table."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from relaunch.adapters.aws.dynamodb.table import Item, JobsTable, epoch, key, number, text
@@ -55,17 +56,21 @@ class DynamoDbCommitStatuses:
         if version:
             is_saved = self._table.put(item, "version = :version", {":version": number(version)})
         else:
-            is_saved = self._table.put(item, "attribute_not_exists(pk)")
+            # The report of an older release has none.
+            is_saved = self._table.put(item, "attribute_not_exists(version)")
         if not is_saved:
             raise StaleWriteError(f"{what} was changed since it was loaded")
 
     def load_report(self) -> StatusReport:
         item = self._table.get(_PK, _REPORT_SK)
-        return StatusReport() if item is None else self._table.read(item, _REPORT)
+        if item is None:
+            return StatusReport()
+        return replace(self._table.read(item, _REPORT), version=int(item["version"]["N"]) if "version" in item else 0)
 
     def save_report(self, report: StatusReport) -> None:
-        body = _REPORT.dump_json(report, exclude_defaults=True).decode()
-        self._table.put(key(_PK, _REPORT_SK) | {"body": text(body)})
+        body = _REPORT.dump_json(replace(report, version=0), exclude_defaults=True).decode()
+        item = key(_PK, _REPORT_SK) | {"version": number(report.version + 1), "body": text(body)}
+        self._replace(item, report.version, "the report of commit statuses")
 
 
 def _shown_pk(status: CommitStatus) -> str:
