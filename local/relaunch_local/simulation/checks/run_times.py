@@ -81,7 +81,8 @@ class RunTimes:
         return None if is_heard else self._facts.host_gone_at(arn, recorded_at)
 
     def _peers(self, job: Job, arn: str) -> Iterator[tuple[str, Task]]:
-        """Return the tasks that were launched together, but those of which nobody could know."""
+        """Return the tasks that were launched together, but those of which nobody could know, or knew."""
         tasks = self._invariants.tasks[job.job_id]
-        known = (each for each in peers_of(tasks, arn) if each == arn or not self._facts.is_unplaced(each))
-        return ((each, tasks[each]) for each in known if each in tasks)
+        for each in peers_of(tasks, arn):
+            if each in tasks and (each in self._invariants.recorded_at or not self._facts.is_unplaced(each)):
+                yield each, tasks[each]
