@@ -101,5 +101,6 @@ _SAID: tuple[dict[str, Any], ...] = (
 def manifest_of(step: int, attempt: int, sizes: dict[str, int]) -> bytes:
     """Return the manifest of a checkpoint, with keys relative to its folder."""
     objects = [{"key": key, "size": size, "sha256": "0" * 64} for key, size in sizes.items()]
-    said = _SAID[step % len(_SAID)]
+    # Step 1 of 1 is no nonsense, but the end.
+    said = _SAID[step % len(_SAID)] if step > 1 else {}
     return json.dumps({"format": 1, "step": step, "attempt": attempt, "objects": objects, **said}).encode()

@@ -103,8 +103,10 @@ class BudgetChecks:
         """Check that nothing trains on for long once a budget is used up, where EC2 tells what it costs."""
         now = self._clock.now()
         least_spent = self._costs.least_spent()
+        unneeded = self._left_by_their_jobs()
         for scope, limit in self._limits.items():
-            if self._spent_of(scope, least_spent) <= limit or self._outage_time(now - _LOOKED_BACK, now):
+            is_room = self._spent_of(scope, least_spent) <= limit + unneeded
+            if is_room or self._outage_time(now - _LOOKED_BACK, now):
                 self._over_since.pop(scope, None)
             elif now - self._over_since.setdefault(scope, now) > _STOPPED_WITHIN:
                 jobs = (job_id for job_id, job in self._jobs.items() if _is_of(scope, job))
