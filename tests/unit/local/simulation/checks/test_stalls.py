@@ -94,7 +94,8 @@ def test_a_step_that_is_not_known_is_found_unless_nobody_could_know_that_its_tas
     found, checks, now = make_checks()
     job = make_running_job()
     task_id = job.current_attempt.task_id
-    job = replace(job, attempt=replace(job.current_attempt, started_at=now - 2 * HOUR))
+    attempt = replace(job.current_attempt, started_at=now - 2 * HOUR)
+    job = replace(job, attempt=attempt, state_since=now - 2 * HOUR)
     checks._chance.is_calm = True
     checks._calm_since = now - HOUR
     facts = checks._facts
