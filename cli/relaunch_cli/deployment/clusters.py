@@ -11,6 +11,11 @@ _BY_TARGET = {
 
 def changed_clusters(given: Mapping[str, str], before: Mapping[str, str]) -> Iterator[str]:
     """Yield what to know before the cluster or the namespace of a target that the stack has is changed."""
+    if before.get("ClusterName") and given.get("ClusterName", before["ClusterName"]) != before["ClusterName"]:
+        yield (
+            f"ClusterName changes: tasks of jobs on ECS go on in {before['ClusterName']}, and Relaunch can neither see "
+            "nor stop them there. Wait until `relaunch ps` lists no job on ECS, or cancel those"
+        )
     for target, names in _BY_TARGET.items():
         has_cluster = any(before.get(name) for name in names[:-1])
         changed = [name for name in names if name in given and given[name] != before.get(name, "")]

@@ -47,6 +47,18 @@ SHARED_PARAMETERS = (
 )
 """Those that another stack has too, with the same value."""
 _LOG_GROUP = "TrainingLogGroup"
+
+
+def _log_group(values: Mapping[str, str]) -> str:
+    return values.get(_LOG_GROUP) or f"/relaunch/{values.get('ClusterName', '')}"
+
+
+_NAMES: Mapping[str, Callable[[Mapping[str, str]], str]] = {
+    "ExistingCluster": lambda values: values.get("ClusterName", ""),
+    "ExistingRepository": lambda values: values.get("RepositoryName", ""),
+    "ExistingLogGroup": _log_group,
+}
+"""What each of these parameters is said of, by its name."""
 _ZONE_PARAMETERS = tuple(f"Zone{place}" for place in range(1, 7))
 
 
@@ -94,14 +106,10 @@ def training_parameters(
     Raises:
         ClientError, BotoCoreError: a call failed.
     """
-    kept = dict(training.parameters) if training else {}
     before = application.parameters if application else {}
     wanted = {name: value for name, value in given.items() if name in (*OWN_PARAMETERS, *SHARED_PARAMETERS)}
     zones = wanted.pop("Zones", "")
-    if wanted.get(GITHUB_REPOSITORY, kept.get(GITHUB_REPOSITORY)) != kept.get(GITHUB_REPOSITORY):
-        # The numbers and the branch are those of another repository.
-        kept = {name: value for name, value in kept.items() if name not in (*GITHUB_IDS, "GitHubRef")}
-    values = {**kept, **wanted, "ApplicationStack": name}
+    values = {**_kept(training, wanted), **wanted, "ApplicationStack": name}
     values.setdefault("ClusterName", before.get("ClusterName") or name)
     values.setdefault("RepositoryName", f"{name.lower()}/trainer")
     if training is None and values["ClusterName"] != name:
@@ -110,14 +118,7 @@ def training_parameters(
     if FAMILIES not in wanted and before.get(FAMILIES):
         # Those that jobs may run, also where the application was deployed alone.
         values[FAMILIES] = before[FAMILIES]
-    if "ExistingCluster" not in values:
-        found = account.ecs.describe_clusters(clusters=[values["ClusterName"]])["clusters"]
-        values["ExistingCluster"] = _adopted(
-            f"the cluster {values['ClusterName']}", tell, is_there=any(each["status"] == "ACTIVE" for each in found)
-        )
-    if "ExistingRepository" not in values:
-        is_there = _has_repository(values["RepositoryName"], account.ecr)
-        values["ExistingRepository"] = _adopted(f"the repository {values['RepositoryName']}", tell, is_there=is_there)
+    values |= _existing(values, training, account, tell)
     if training is None:
         values |= _kept_by_removal(f"{name}-training", values, account, tell)
     # That of a stack of an earlier release is its own.
@@ -125,21 +126,46 @@ def training_parameters(
     return {**values, **_zone_parameters(zones, values, account.ec2)}
 
 
+def _kept(training: Stack | None, wanted: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the parameters that the stack has, but those that are said of what something else is named instead of."""
+    kept = dict(training.parameters) if training else {}
+    if wanted.get(GITHUB_REPOSITORY, kept.get(GITHUB_REPOSITORY)) != kept.get(GITHUB_REPOSITORY):
+        # The numbers and the branch are those of another repository.
+        kept = {name: value for name, value in kept.items() if name not in (*GITHUB_IDS, "GitHubRef")}
+    changed = [flag for flag, name_of in _NAMES.items() if name_of(kept | wanted) != name_of(kept)]
+    return {name: value for name, value in kept.items() if name not in changed}
+
+
+def _existing(
+    values: Mapping[str, str], training: Stack | None, account: Account, tell: Callable[[str], None]
+) -> Mapping[str, str]:
+    """Return whether what the stack is to use exists already, where that is not known; then it is adopted."""
+    found: dict[str, str] = {}
+    if "ExistingCluster" not in values:
+        clusters = account.ecs.describe_clusters(clusters=[values["ClusterName"]])["clusters"]
+        is_there = any(each["status"] == "ACTIVE" for each in clusters)
+        found["ExistingCluster"] = _adopted(f"the cluster {values['ClusterName']}", tell, is_there=is_there)
+    if "ExistingRepository" not in values:
+        is_there = _has_repository(values["RepositoryName"], account.ecr)
+        found["ExistingRepository"] = _adopted(f"the repository {values['RepositoryName']}", tell, is_there=is_there)
+    group = _log_group(values)
+    if "ExistingLogGroup" not in values and (training is None or group != _log_group(training.parameters)):
+        groups = account.logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"]
+        is_there = any(each["logGroupName"] == group for each in groups)
+        found["ExistingLogGroup"] = _adopted(f"the log group {group}", tell, is_there=is_there)
+    return found
+
+
 def _kept_by_removal(
     stack: str, values: Mapping[str, str], account: Account, tell: Callable[[str], None]
 ) -> Mapping[str, str]:
-    """Return the parameters, beside those that are named, for what a stack of this name has left: buckets and logs."""
+    """Return the parameters, beside those that are named, for the buckets that a stack of this name has left."""
     kept: dict[str, str] = {}
     for parameter, what, names in kept_buckets(stack, account.s3):
         if parameter not in values:
             kept[parameter] = names[-1]
             others = f" (and {', '.join(names[:-1])} not)" if names[1:] else ""
             tell(f"{names[-1]} of an earlier deployment is the bucket for {what} again{others}; {parameter}= makes one")
-    if "ExistingLogGroup" not in values:
-        group = values.get(_LOG_GROUP) or f"/relaunch/{values['ClusterName']}"
-        found = account.logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"]
-        is_there = any(each["logGroupName"] == group for each in found)
-        kept["ExistingLogGroup"] = _adopted(f"the log group {group}", tell, is_there=is_there)
     return kept
 
 

@@ -62,7 +62,7 @@ class Times:
         # While ECS hides a task it knows none to stop, and what was given up is left to sweeps.
         shown_at = self._facts.shown_at(arn)
         since = max(meant_at, shown_at or meant_at)
-        until = stopped_at
+        until = self._facts.host_gone_at(arn, stopped_at) or stopped_at
         if self._facts.was_cut_off(self._facts.host_of(arn)) and arn in set(self._facts.unconfirmed_stops()):
             # The application can do no more than ask in time; what follows is the verdict's to check.
             since = meant_at

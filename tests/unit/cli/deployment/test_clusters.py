@@ -16,6 +16,13 @@ BEFORE = {"AckClusterId": "c1", "AckRegion": "cn-beijing", "KubernetesNamespace"
         ({"AckClusterId": "c1", "AcsClusterId": "c9"}, BEFORE, ""),
         ({"AckClusterId": "c1"}, {}, ""),
         ({"EksClusterName": "b"}, {"EksClusterName": "a"}, "EksClusterName changes: pods of jobs on kubernetes go on"),
+        (
+            {"ClusterName": "b"},
+            {"ClusterName": "a"},
+            "ClusterName changes: tasks of jobs on ECS go on in a",
+        ),
+        ({"ClusterName": "a"}, {"ClusterName": "a"}, ""),
+        ({"ClusterName": "b"}, {}, ""),
     ],
 )
 def test_a_change_of_a_cluster_that_the_stack_has_is_said_with_what_follows(

@@ -117,6 +117,25 @@ def test_what_the_stack_made_itself_stays_its_own(account: Account) -> None:
     assert (values, told) == (before, [])
 
 
+@pytest.mark.parametrize("had", ["true", "false"])
+def test_what_is_named_instead_is_looked_for_whatever_the_stack_had_made(account: Account, had: str) -> None:
+    flags = ("ExistingCluster", "ExistingRepository", "ExistingLogGroup")
+    names = {"ClusterName": "relaunch", "RepositoryName": "relaunch/trainer"}
+    training = Stack("relaunch-training", "UPDATE_COMPLETE", {**dict.fromkeys(flags, had), **names})
+    account.ecs.create_cluster(clusterName="shared")
+    account.ecr.create_repository(repositoryName="team/images")
+    account.logs.create_log_group(logGroupName="/relaunch/shared")
+
+    there, notes = parameters(account, training, ClusterName="shared", RepositoryName="team/images")
+    fresh, _ = parameters(account, training, ClusterName="fresh", RepositoryName="fresh/images")
+    same, _ = parameters(account, training, ClusterName="relaunch", RepositoryName="relaunch/trainer")
+    named, _ = parameters(account, training, ClusterName="shared", ExistingCluster="false")
+
+    assert [[each[flag] for flag in flags] for each in (there, fresh, same)] == [["true"] * 3, ["false"] * 3, [had] * 3]
+    assert (named["ExistingCluster"], named["ExistingRepository"]) == ("false", had)
+    assert len(notes) == 3
+
+
 def test_a_new_zone_comes_last_so_that_no_subnet_changes(account: Account) -> None:
     before = Stack("relaunch-training", "CREATE_COMPLETE", {"Zone1": "us-east-1f", "Zone2": "us-east-1b", "Zone3": ""})
     values, _ = parameters(account, before)
