@@ -1,4 +1,4 @@
-"""The roles that the stacks made: what somebody attached to them, or changed, beside the templates.
+"""The roles that the stacks made: what somebody attached to them, took from them, or changed, beside the templates.
 
 What the templates give a role is known here by its logical ID; tests hold that to the templates. What an inline policy
 of the templates says is CloudFormation's to compare (`aws cloudformation detect-stack-drift`).
@@ -104,9 +104,18 @@ def _check_role(role: RoleFacts, boundary: str) -> Iterator[Check]:
     for arn in role.managed:
         command = f"aws iam detach-role-policy --role-name {role.name} --policy-arn {arn}"
         yield problem(name, f"the managed policy {arn} is attached, and is not the template's", command)
-    for added in sorted(set(role.inline) - _expected_policies(role)):
+    expected_policies = _expected_policies(role)
+    for added in sorted(set(role.inline) - expected_policies):
         command = f"aws iam delete-role-policy --role-name {role.name} --policy-name {added}"
         yield problem(name, f"the inline policy {added} was added, and is not the template's", command)
+    for missing in sorted(expected_policies - set(role.inline)):
+        stack = role.stack.arn.split("/")[1]
+        text = (
+            f"the template's inline policy {missing} is gone: what it allows is denied, and no deployment restores it"
+        )
+        shown = f"aws cloudformation get-template --stack-name {stack} --template-stage Processed"
+        command = f"aws iam put-role-policy --role-name {role.name} --policy-name {missing}, with what `{shown}` says"
+        yield problem(name, text, command)
     expected = expected_trust(role.logical_id, role.stack)
     if _normal(role.trust) != _normal(expected):
         command = f"aws iam update-assume-role-policy --role-name {role.name} --policy-document"

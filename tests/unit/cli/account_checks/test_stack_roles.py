@@ -32,9 +32,8 @@ BOUNDARY = "arn:aws:iam::111122223333:policy/boundary"
 
 
 def role(logical_id: str = "SubmitJobRole", **changes: Any) -> RoleFacts:
-    inline = (
-        ["SubmitJob", "AskForMachines", "SendJobChanges", "Kubernetes"] if logical_id == "SubmitJobRole" else ["train"]
-    )
+    attached = [name for name, roles in ATTACHED_POLICIES.values() if logical_id in roles]
+    inline = [*OWN_POLICIES.get(logical_id, ()), *attached]
     trust = expected_trust(logical_id, STACK)
     return replace(RoleFacts(logical_id, f"relaunch-{logical_id}-Z1", [], inline, trust, "", STACK), **changes)
 
@@ -62,7 +61,7 @@ def test_without_a_stack_nothing_is_said() -> None:
             "aws iam detach-role-policy --role-name relaunch-SubmitJobRole-Z1 --policy-arn arn:aws:iam::aws:policy/A",
         ),
         (
-            {"inline": ["SubmitJob", "AskForMachines", "more"]},
+            {"inline": ["SubmitJob", "AskForMachines", "SendJobChanges", "Kubernetes", "more"]},
             "the inline policy more was added",
             "aws iam delete-role-policy --role-name relaunch-SubmitJobRole-Z1 --policy-name more",
         ),
@@ -71,6 +70,11 @@ def test_without_a_stack_nothing_is_said() -> None:
             {"inline": ["SubmitJob", "Kubernetes"], "stack": replace(STACK, policies=frozenset())},
             "the inline policy Kubernetes was added",
             "--policy-name Kubernetes",
+        ),
+        (
+            {"inline": ["AskForMachines", "SendJobChanges", "Kubernetes"]},
+            "the template's inline policy SubmitJob is gone: what it allows is denied",
+            "aws iam put-role-policy --role-name relaunch-SubmitJobRole-Z1 --policy-name SubmitJob, with what",
         ),
         (
             {"trust": {"Statement": [{"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": "sts:AssumeRole"}]}},
@@ -91,7 +95,7 @@ def test_what_is_beside_the_template_is_told_with_the_command_that_undoes_it(
 
 
 def test_several_differences_are_told_each() -> None:
-    assert len(problems(role(managed=["arn:aws:iam::aws:policy/a", "arn:aws:iam::aws:policy/b"], inline=["c"]))) == 3
+    assert len(problems(role(managed=["arn:aws:iam::aws:policy/a", "arn:aws:iam::aws:policy/b"], inline=["c"]))) == 7
 
 
 @pytest.mark.parametrize("trust", ["as a list", "with a Sid"])
@@ -164,6 +168,6 @@ def test_the_trust_policies_are_those_of_the_templates(given: dict[str, str]) ->
         for name, properties in template.of_type("IAM::Role").items():
             trust = resolver.resolve(properties["AssumeRolePolicyDocument"])
             roles.add(name)
-            assert problems(role(name, trust=trust, inline=[], stack=replace(STACK, parameters=given))) == []
+            assert problems(role(name, trust=trust, stack=replace(STACK, parameters=given))) == []
 
     assert roles == set(OWN_POLICIES)
