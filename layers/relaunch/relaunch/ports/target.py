@@ -34,7 +34,15 @@ class TaskTarget(Protocol):
         """Let the task end by SIGTERM, then SIGKILL; no error if it is stopping or does not exist."""
 
     def describe(self, task_ids: Sequence[str]) -> Mapping[str, TaskObservation | None]:
-        """Describe tasks; None: the target does not know the task, or not yet."""
+        """Describe tasks; None: the target does not know the task, or not yet.
+
+        Those of a cluster that the target had before are left out.
+
+        Raises:
+            TransientError: the target did not answer, or not for all of them.
+            PermanentError: it refused, or has none of them.
+        """
+        ...
 
     def list_tasks(self) -> Iterator[Sequence[TaskObservation]]:
         """Yield all tasks that are to run, whoever launched them, in pages of at most a hundred."""

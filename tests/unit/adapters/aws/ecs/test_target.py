@@ -115,6 +115,18 @@ def test_describe_of_nothing_calls_nobody(ecs, target):
     assert ecs.requests == []
 
 
+def test_a_task_that_was_left_in_another_cluster_does_not_hide_those_of_this_one(ecs, target):
+    """ "Identifier is for cluster other. Your cluster is relaunch" would be the answer for all."""
+    left = task_id(2).replace("relaunch/", "other/")
+    old = "arn:aws:ecs:us-east-1:111122223333:task/0123"
+    ecs.answer("DescribeTasks", tasks=[running(1)], failures=[{"arn": old, "reason": "MISSING"}])
+
+    assert list(target.describe([left, task_id(1), old])) == [task_id(1), old]
+    assert ecs.sent("DescribeTasks")[0]["tasks"] == [task_id(1), old]
+    with pytest.raises(PermanentError, match="in another cluster than relaunch"):
+        target.describe([left])
+
+
 @pytest.mark.parametrize(
     ("failures", "said"),
     [([], "said nothing of"), ([{"arn": task_id(1), "reason": "UNAVAILABLE"}], "UNAVAILABLE")],

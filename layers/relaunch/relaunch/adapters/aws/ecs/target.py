@@ -123,7 +123,9 @@ class EcsTarget:
 
     def describe(self, task_ids: Sequence[str]) -> Mapping[str, TaskObservation | None]:
         observed: dict[str, TaskObservation | None] = {}
-        arns = tuple(dict.fromkeys(task_ids))
+        arns = [arn for arn in dict.fromkeys(task_ids) if self._is_here(arn)]
+        if task_ids and not arns:
+            raise PermanentError(f"{task_ids[0]} is in another cluster than {self._cluster}")
         for start in range(0, len(arns), MAX_DESCRIBED):
             observed.update(self._describe_page(arns[start : start + MAX_DESCRIBED]))
         return observed
@@ -239,6 +241,11 @@ class EcsTarget:
             response = self._client.describe_container_instances(cluster=self._cluster, containerInstances=list(arns))
         _missing_arns(response.get("failures", ()), doing)
         return [observe_container_instance(machine) for machine in response["containerInstances"]]
+
+    def _is_here(self, arn: str) -> bool:
+        """Return whether a task is in the cluster: ECS refuses a whole call for one that is not. Old ARNs name none."""
+        parts = arn.split("/")
+        return len(parts) != 3 or parts[1] == self._cluster
 
     def _describe_page(self, arns: Sequence[str]) -> dict[str, TaskObservation | None]:
         doing = f"describing {len(arns)} tasks"
