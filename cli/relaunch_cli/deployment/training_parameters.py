@@ -58,7 +58,7 @@ _NAMES: Mapping[str, Callable[[Mapping[str, str]], str]] = {
     "ExistingRepository": lambda values: values.get("RepositoryName", ""),
     "ExistingLogGroup": _log_group,
 }
-"""What each of these parameters is said of, by its name."""
+"""By parameter: the name of the resource that it is about."""
 _ZONE_PARAMETERS = tuple(f"Zone{place}" for place in range(1, 7))
 
 
@@ -127,7 +127,7 @@ def training_parameters(
 
 
 def _kept(training: Stack | None, wanted: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the parameters that the stack has, but those that are said of what something else is named instead of."""
+    """Return the parameters that the stack has, but those about a resource that another one is named instead of."""
     kept = dict(training.parameters) if training else {}
     if wanted.get(GITHUB_REPOSITORY, kept.get(GITHUB_REPOSITORY)) != kept.get(GITHUB_REPOSITORY):
         # The numbers and the branch are those of another repository.

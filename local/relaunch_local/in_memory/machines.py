@@ -7,7 +7,7 @@ from datetime import datetime
 from relaunch.core.machines.decision import MachineDecision, MachineTotals, due_at, has_room
 from relaunch.core.machines.limits import add, change_of, exceeded_limit, is_within
 from relaunch.core.machines.machine import Machine
-from relaunch.core.machines.starts import Starts, StartsByCause, Worth, settled
+from relaunch.core.machines.starts import Starts, StartsByCause, Worth, counted_as, settled
 from relaunch.core.offerings.offering import OfferingKey
 from relaunch.ports import MachineLimitError, MachineTakenError, StaleWriteError, StartsChangedError
 from relaunch_local.in_memory.write_faults import WriteFaults
@@ -102,6 +102,6 @@ class InMemoryMachines(WriteFaults):
     def settle_start(self, causes: Sequence[OfferingKey], machine: Machine, worth: Worth) -> None:
         for cause in causes:
             before = self._starts.get(cause, Starts(cause))
-            after = settled(before, machine.machine_id, machine.launched_at or machine.created_at, worth)
+            after = settled(before, counted_as(machine), machine.launched_at or machine.created_at, worth)
             if after != before and (before.version or worth is Worth.USELESS):
                 self._starts[cause] = replace(after, version=before.version + 1)

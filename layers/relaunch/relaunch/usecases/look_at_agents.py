@@ -130,4 +130,6 @@ class Agents:
 def _trains_on(job: Job, machine: Machine) -> bool:
     # A job that waits for the machine may train on another one meanwhile.
     attempt = job.attempt
-    return job.state in _TRAINING and attempt is not None and attempt.placement.machine_id == machine.machine_id
+    if job.state not in _TRAINING or attempt is None:
+        return False
+    return machine.machine_id in {each.machine_id for each in attempt.placement.ranks}

@@ -205,7 +205,7 @@ def _follow_first(machine: Machine, deps: FleetDependencies) -> Machine | None:
     if first.asked_at is not None and machine.asked_at is None:
         machine = apply_machine_event(machine, FleetAsked(), deps)
     if first.state is MachineState.REQUESTED:
-        deps.machine_queue.request_calls(first.machine_id)
+        # It has calls of its own, and an interval between them.
         return machine
     if (found := _find(first, deps)) is not None:
         return _tell(machine.machine_id, found, deps)

@@ -109,13 +109,15 @@ class CostBasis(StrEnum):
 class RunningTask:
     """Since when a task runs, at which price, and what that rests on.
 
-    `machine_id` is the machine of our own that it runs on and that is charged to the job, empty for none.
+    `machine_id` is the machine of our own that it runs on and that is charged to the job, empty for none; `others` are
+    those of the other ranks of several, with spaces between them.
     """
 
     since: datetime
     usd_per_hour: float
     basis: CostBasis = CostBasis.PRICE
     machine_id: str = ""
+    others: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +257,8 @@ class JobSummary:
         on_demand = sum(each.on_demand_usd + hours * each.on_demand_usd_per_hour for each, hours in opened)
         trained = self.trained_usd
         if self.running is not None and self.running.machine_id:
-            of_its = (each for each in self.open_charges if each.machine_id == self.running.machine_id)
+            machines = (self.running.machine_id, *self.running.others.split())
+            of_its = (each for each in self.open_charges if each.machine_id in machines)
             trained += self._running_hours(now) * sum(each.usage_usd_per_hour for each in of_its)
         return MachineCost(usd, max(usd - trained, 0.0), self.machines_on_demand_usd + on_demand)
 

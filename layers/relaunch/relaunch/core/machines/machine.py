@@ -344,9 +344,9 @@ class Machine:
         return self.warned_at is not None or self.leave_by is not None
 
     def accepts(self, resources: Resources) -> bool:
-        """Return whether a job that needs these resources may claim the machine."""
-        is_good = self.state.is_usable and self.warned_at is None and not self.is_unusable
-        return is_good and self.free.holds(resources)
+        """Return whether a job that needs these resources may claim it: none of several that are requested."""
+        is_good = self.state.is_usable and (self.request.size == 1 or self.state is not MachineState.REQUESTED)
+        return is_good and self.warned_at is None and not self.is_unusable and self.free.holds(resources)
 
     @property
     def capacity(self) -> Resources:

@@ -30,7 +30,7 @@ from enum import StrEnum
 
 from relaunch.core.machines.machine import ForgetUnready, Machine, MachineEffect, MachineTimelineEntry, RememberFailures
 from relaunch.core.machines.refusals import POOL_AVOIDED
-from relaunch.core.machines.settings import JOB_TAG
+from relaunch.core.machines.settings import GROUP_TAG, JOB_TAG
 from relaunch.core.offerings.capacity_memory import image_scope, is_counted, placement_scope
 from relaunch.core.offerings.instance_types import AmiKind, ami_kind
 from relaunch.core.offerings.offering import CapacityFailure, Offering, OfferingKey
@@ -221,9 +221,14 @@ def remember_unready(machine: Machine, reason: str, now: datetime) -> tuple[Mach
         now,
         now,
         is_unready=True,
-        machine_id=machine.machine_id,
+        machine_id=counted_as(machine),
     )
     return (RememberFailures((of_pool, of_image)),)
+
+
+def counted_as(machine: Machine) -> str:
+    """Return the machine ID that a start is counted with: several machines that are requested at once are one start."""
+    return machine.request.tags.get(GROUP_TAG, machine.machine_id)
 
 
 def forget_unready(machine: Machine, now: datetime) -> tuple[MachineEffect, ...]:

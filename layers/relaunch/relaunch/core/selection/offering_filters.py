@@ -193,27 +193,28 @@ def check_quota(criteria: OfferingCriteria, offering: Offering) -> Rejection | N
     """Reject offerings that exceed the account's quota, alone or together with the instances of other jobs.
 
     The usage of other jobs only counts for types that one task fills: a task that shares an instance may be placed on a
-    running one, which needs no more of the quota.
+    running one, which needs no more of the quota. Machines that the job keeps are among those that are used.
     """
-    if not criteria.limits.quotas:
-        return None
     quota = quota_of(offering.instance_type.name, offering.purchase)
     usage = criteria.limits.quotas.get(quota.code) if quota else None
     if quota is None or usage is None:
         return None
-    vcpus = offering.instance_type.vcpus * criteria.nodes
-    has = f"it has {vcpus} vCPU" if criteria.nodes == 1 else f"{criteria.nodes} of it have {vcpus} vCPU"
-    if vcpus > usage.vcpus:
+    vcpus = offering.instance_type.vcpus
+    is_too_large = vcpus * criteria.nodes > usage.vcpus
+    count = criteria.nodes if is_too_large else criteria.machines
+    needed = vcpus * count
+    has = f"it has {vcpus} vCPU" if count == 1 else f"{count} of it have {needed} vCPU"
+    if is_too_large:
         reason = f"{has} and the account's quota is {usage.vcpus:g}: ask AWS for more of {quota}"
-        return Rejection(reason, 1 - usage.vcpus / vcpus)
-    if vcpus + usage.used_vcpus <= usage.vcpus or not _fills(criteria, offering.instance_type):
+        return Rejection(reason, 1 - usage.vcpus / needed)
+    if needed + usage.used_vcpus <= usage.vcpus or not _fills(criteria, offering.instance_type):
         return None
     reason = (
         f"{has} and other jobs use {usage.used_vcpus:g} of the quota's {usage.vcpus:g}: "
         f"wait for them, or ask AWS for more of {quota}"
     )
     retry_at = criteria.now + _QUOTA_POLL_INTERVAL
-    return Rejection(reason, 1 - (usage.vcpus - usage.used_vcpus) / vcpus, is_permanent=False, retry_at=retry_at)
+    return Rejection(reason, 1 - (usage.vcpus - usage.used_vcpus) / needed, is_permanent=False, retry_at=retry_at)
 
 
 def _fills(criteria: OfferingCriteria, machine: InstanceType) -> bool:

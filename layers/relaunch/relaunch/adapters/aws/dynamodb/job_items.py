@@ -235,7 +235,8 @@ def _summary(job: Job) -> dict[str, Any]:
     summary = summarize_job(job)
     unused = dict.fromkeys(_OF_CHARGES if job.charges == Charges() else (), True)
     noted = {} if job.noted else {"noted": True}
-    running = {"running": {"machine_id"}} if summary.running and not summary.running.machine_id else {}
+    rare = ("machine_id", "others")
+    running = {"running": {each for each in rare if summary.running and not getattr(summary.running, each)}}
     return text(_SUMMARY.dump_json(summary, exclude={**unused, **noted, **running}).decode())
 
 

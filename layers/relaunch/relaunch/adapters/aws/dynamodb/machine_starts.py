@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from relaunch.adapters.aws.dynamodb.table import Action, Item, JobsTable, epoch, key, number, put, text
 from relaunch.adapters.stored_type import StoredType
 from relaunch.core.machines.machine import Machine
-from relaunch.core.machines.starts import Starts, StartsByCause, Worth, forgotten_at, settled
+from relaunch.core.machines.starts import Starts, StartsByCause, Worth, counted_as, forgotten_at, settled
 from relaunch.core.offerings.offering import OfferingKey
 from relaunch.late import made_late
 from relaunch.ports import TransientError
@@ -37,7 +37,7 @@ def settle_start(table: JobsTable, causes: Sequence[OfferingKey], machine: Machi
         for _ in range(_ATTEMPTS):
             item = table.get(_PK, _sk(cause))
             before = _read(item, table) if item else Starts(cause)
-            after = settled(before, machine.machine_id, launched_at, worth)
+            after = settled(before, counted_as(machine), launched_at, worth)
             is_known = after == before or (item is None and worth is not Worth.USELESS)
             if is_known or table.put(_item(after), *_unchanged(after)):
                 break
