@@ -1,23 +1,38 @@
 """The images of the launch templates of machines."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from relaunch.core.checks import Check, is_ok, problem
 
 PARAMETER_PREFIX = "resolve:ssm:"
+COPY_IMAGE = (
+    "functions launch images of this account and of Amazon alone; "
+    "`aws ec2 copy-image --source-image-id {} --source-region REGION --name NAME` makes one of this account"
+)
+
+
+def is_shared(image: Mapping[str, Any], account_id: str) -> bool:
+    """Return whether an image, as DescribeImages answers, is of another account: functions may not launch it.
+
+    The template allows `ec2:Owner` amazon and the account (template.yaml, RequestMachinePolicy).
+    """
+    return image.get("ImageOwnerAlias") != "amazon" and image.get("OwnerId") != account_id
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateFacts:
     """A version of a launch template: its image as written, and the image's ID and state, empty if there is none.
 
-    `exists` is False if there is no such template or version.
+    `exists` is False if there is no such template or version; `is_shared` is True for an image of another account.
     """
 
     exists: bool = True
     image: str = ""
     image_id: str = ""
     image_state: str = ""
+    is_shared: bool = False
 
 
 def check_launch_template(kind: str, template: str, facts: TemplateFacts) -> Check:
@@ -34,4 +49,9 @@ def check_launch_template(kind: str, template: str, facts: TemplateFacts) -> Che
         state = facts.image_state or "gone"
         text = f"{template} has the image {facts.image_id or facts.image or 'none'}, which is {state}"
         return problem(name, text, f"relaunch deploy {kind.title()}ImageId=resolve:ssm:..., of `relaunch amis`")
+    if facts.is_shared:
+        text = f"{template} has the image {facts.image_id} of another account, so that every launch is denied"
+        return problem(
+            name, text, f"{COPY_IMAGE.format(facts.image_id)}; then: relaunch deploy {kind.title()}ImageId=..."
+        )
     return is_ok(name, f"{template} has {facts.image_id}")

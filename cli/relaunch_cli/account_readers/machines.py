@@ -10,7 +10,7 @@ from typing import Any
 
 from relaunch.core.checks import Check, is_ok
 from relaunch.core.machines.settings import STACK_TAG, LaunchTemplate, MachineSettings
-from relaunch_cli.account_checks.images import PARAMETER_PREFIX, TemplateFacts, check_launch_template
+from relaunch_cli.account_checks.images import PARAMETER_PREFIX, TemplateFacts, check_launch_template, is_shared
 from relaunch_cli.account_checks.joining import STARTING, InstanceFacts, check_instance, cluster_of
 from relaunch_cli.account_checks.network import ENDPOINTS, DefaultRoute, SubnetFacts, check_subnet
 from relaunch_cli.account_readers.calls import AccountCalls, UnreadError, known
@@ -50,8 +50,11 @@ def _check_image(kind: str, template: LaunchTemplate, calls: AccountCalls) -> Ch
         return check_launch_template(kind, shown, TemplateFacts(exists=False))
     named = str(data.get("ImageId", ""))
     image_id, image = read_image(named, calls)
-    state = str(image.get("State", "")) if image else ""
-    return check_launch_template(kind, shown, TemplateFacts(image=named, image_id=image_id, image_state=state))
+    facts = TemplateFacts(image=named, image_id=image_id, image_state=str(image.get("State", "")) if image else "")
+    if image and named == image_id:
+        account_id = str(calls.call("sts", "get_caller_identity")["Account"])
+        facts = replace(facts, is_shared=is_shared(image, account_id))
+    return check_launch_template(kind, shown, facts)
 
 
 def read_image(named: str, calls: AccountCalls) -> tuple[str, Mapping[str, Any] | None]:

@@ -1,11 +1,13 @@
 """Whether what parameters name is in the account, before anything is made."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from botocore.exceptions import ClientError
 
+from relaunch_cli.account_checks.images import COPY_IMAGE, is_shared
 from relaunch_cli.deployment.machine_network import find_network
 from relaunch_cli.deployment.machine_parameters import SUBNETS
 from relaunch_cli.deployment.refusals import RefusedError
@@ -54,7 +56,10 @@ _LOOKUPS = (
         ("NotFoundException",),
     ),
     _Lookup(
-        ("AckKubeconfigSecretArn", "AcsKubeconfigSecretArn", "GithubTokenSecretArn", "GithubStatusTokenSecretArn"),
+        (
+            *("AckKubeconfigSecretArn", "AcsKubeconfigSecretArn", "KubernetesKubeconfigSecretArn"),
+            *("GithubTokenSecretArn", "GithubStatusTokenSecretArn"),
+        ),
         "secret",
         "secretsmanager",
         lambda secrets, value: secrets.describe_secret(SecretId=value),
@@ -81,6 +86,7 @@ def check_resources(given: Mapping[str, str], client: Callable[[str], Any], regi
         for parameter in lookup.parameters:
             for value in filter(None, given.get(parameter, "").split(",")):
                 yield from _read(lookup, parameter, value, client(lookup.service), region)
+    _check_images(given, client)
     ec2 = client("ec2")
     if given.get(SUBNETS):
         find_network(given.get("VpcId", ""), given[SUBNETS], ec2)
@@ -99,6 +105,19 @@ def _read(lookup: _Lookup, parameter: str, value: str, client: Any, region: str)
             ) from error
         # Who deploys may not be allowed to read it, and it may be another account's.
         yield f"{parameter}: whether {value} is there cannot be read ({code})"
+
+
+def _check_images(given: Mapping[str, str], client: Callable[[str], Any]) -> None:
+    for parameter in ("GpuImageId", "NeuronImageId"):
+        image_id = given.get(parameter, "")
+        if not image_id.startswith("ami-"):
+            continue
+        with suppress(ClientError):
+            # One that cannot be read was told.
+            account_id = client("sts").get_caller_identity()["Account"]
+            for image in client("ec2").describe_images(ImageIds=[image_id])["Images"]:
+                if is_shared(image, account_id):
+                    raise RefusedError(f"{parameter}={image_id} is of another account: {COPY_IMAGE.format(image_id)}")
 
 
 def _check_zones(named: str, ec2: Any, region: str) -> None:

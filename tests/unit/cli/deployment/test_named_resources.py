@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from botocore.exceptions import ClientError
@@ -33,6 +34,7 @@ def arn(service: str, name: str) -> str:
         ("CheckpointBuckets", "nosuch-xx,nosuch-yy", "CheckpointBuckets=nosuch-xx: there is no such bucket"),
         ("DiskKmsKeyArn", arn("kms", "key/0f0f"), "there is no such key"),
         ("GithubTokenSecretArn", arn("secretsmanager", "secret:token-AbCdEf"), "there is no such secret"),
+        ("KubernetesKubeconfigSecretArn", arn("secretsmanager", "secret:eks-AbCdEf"), "there is no such secret"),
         ("AlarmTopicArn", arn("sns", "pager"), "there is no such topic"),
         ("GpuImageId", "ami-0123456789abcdef0", "there is no such image"),
         (
@@ -62,6 +64,16 @@ def test_what_is_there_is_taken_and_nothing_is_looked_up_without_a_name() -> Non
     assert check(SubnetIds=subnet["SubnetId"], SecurityGroupIds=group) == []
     assert check(MachineSubnets=f"{subnet['AvailabilityZone']}={subnet['SubnetId']}", VpcId=vpc) == []
     assert list(check_resources({}, lambda _: None, REGION)) == []
+
+
+def test_an_image_of_another_account_is_refused() -> None:
+    own = make_client("ec2").register_image(Name="trained", Architecture="x86_64")["ImageId"]
+    amazons = make_client("ec2").describe_images()["Images"][0]["ImageId"]
+    assert check(GpuImageId=own, NeuronImageId=amazons) == []
+    other = Mock(**{"get_caller_identity.return_value": {"Account": "444455556666"}})
+
+    with pytest.raises(RefusedError, match=f"GpuImageId={own} is of another account: .*copy-image"):
+        list(check_resources({"GpuImageId": own}, lambda name: other if name == "sts" else make_client(name), REGION))
 
 
 def test_subnets_and_security_groups_of_two_vpcs_are_refused() -> None:
