@@ -113,7 +113,7 @@ def _check_images(given: Mapping[str, str], client: Callable[[str], Any]) -> Non
         if not image_id.startswith("ami-"):
             continue
         with suppress(ClientError):
-            # One that cannot be read was told.
+            # What cannot be read is noted already.
             account_id = client("sts").get_caller_identity()["Account"]
             for image in client("ec2").describe_images(ImageIds=[image_id])["Images"]:
                 if is_shared(image, account_id):

@@ -146,14 +146,14 @@ def end_unseen(job: Job, others: TaskObservation, since: datetime) -> TaskObserv
     """Return the ranks that tell how the attempt ended (decided_by_part), with when the last of all of them had ended.
 
     One that nobody saw end may have run until its instance ended, or else until `since`, when the target first did not
-    know it.
+    know it. It may have run, and may run on.
     """
     attempt = job.current_attempt
     ranks = attempt.placement.ranks
     is_host_gone = all(ranks[each].instance_id in attempt.lost_instances for each in others.live_ranks)
     host_ended_at = attempt.last_host_ended_at if is_host_gone else None
     until = min(since, host_ended_at or since)
-    return replace(others, stopped_at=max(others.stopped_at or until, until), live_ranks=())
+    return replace(others, stopped_at=max(others.stopped_at or until, until), live_ranks=(), may_have_run=True)
 
 
 def see_as_one(
@@ -168,6 +168,8 @@ def see_as_one(
     first = _deciding(container, ending, now) if ending else min(known)
     phase = _phase(container, known, ending, now)
     decides = known[first]
+    has_waited = _waited_in_vain(decides, known, count, now)
+    has_met = len(known) == count and not has_waited
     return replace(
         decides,
         phase=phase,
@@ -176,15 +178,15 @@ def see_as_one(
         status=_status(known, phase),
         report=_report(first, decides, phase, known, ending),
         node=known[min(known)].node,
-        # One that the target does not know may not have started.
-        started_at=_latest(each.started_at for each in known.values()) if len(known) == count else None,
+        # One that the target does not know may not have started; those that never met have not trained.
+        started_at=_latest(each.started_at for each in known.values()) if has_met else None,
         stopped_at=_latest(each.stopped_at for each in known.values()),
         containers_ended_at=ended_at(decides, now) if decides.phase.is_ending else None,
         created_at=min((each.created_at for each in known.values() if each.created_at is not None), default=None),
         rank_count=count,
         live_ranks=live,
         may_have_run=any(each.may_have_run for each in known.values()),
-        waited_in_vain=_waited_in_vain(decides, known, count, now),
+        waited_in_vain=has_waited,
     )
 
 
@@ -284,7 +286,8 @@ def _was_lost(job: Job, rank: int, seen: TaskObservation) -> bool:
 def _is_gone_for_peer(job: Job, rank: int) -> bool:
     """Return whether the instance of a rank is gone since all were stopped for another one that ended."""
     attempt = job.current_attempt
-    is_for_peer = attempt.intent is not None and attempt.intent.kind is IntentKind.RANK_ENDED
+    # Whether EC2 or the peer tells it first.
+    is_for_peer = attempt.intent is not None and attempt.intent.kind in (IntentKind.RANK_ENDED, IntentKind.INTERRUPTION)
     return is_for_peer and attempt.placement.ranks[rank].instance_id in attempt.lost_instances
 
 

@@ -6,12 +6,12 @@ Each is a pure function of (job, event, now, limits) and returns the decision to
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.attempt import IntentKind, PlacementState, StopKind
+from relaunch.core.jobs.attempt import Attempt, IntentKind, PlacementState, StopKind
 from relaunch.core.jobs.effects import AdmitWaiting, Effect, ReleaseMachine, RequestLaunch, RequestMachine
 from relaunch.core.jobs.job import Job, claimed_machines
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import REFUSED_WAITS, JobState, RefusedCall, Waiting, WaitReason
-from relaunch.core.launches.launch import Shortage
+from relaunch.core.launches.launch import PlacementFailed, Shortage
 from relaunch.core.lifecycle.decision import (
     LAUNCH_TIMEOUT,
     Decision,
@@ -23,6 +23,7 @@ from relaunch.core.lifecycle.decision import (
     waits_for_slot,
 )
 from relaunch.core.lifecycle.events import (
+    LaunchAnswered,
     MachineAwaited,
     MachineClaimed,
     MachineLimitReached,
@@ -232,7 +233,19 @@ _UNUSABLE_AFTER = frozenset(
 )
 
 
-def with_releases(before: Job, _event: object, decision: Decision, _now: datetime) -> Decision:
+def _at_fault(before: Job, event: object, attempt: Attempt | None, nodes: int) -> set[str]:
+    """Return the machines on which tasks could not start, if any could not: of a part the first that was not placed."""
+    if attempt is None:
+        return set()
+    ranks = attempt.placement.ranks
+    if len(ranks) == nodes:
+        return {each.machine_id for each in ranks}
+    is_refused = isinstance(event, LaunchAnswered) and isinstance(event.outcome, PlacementFailed)
+    asked = before.attempt.placement.ranks[len(ranks) :] if before.attempt is not None and is_refused else ()
+    return {each.machine_id for each in asked[:1]}
+
+
+def with_releases(before: Job, event: object, decision: Decision, _now: datetime) -> Decision:
     """Return the decision with the effects that release the machines that the job does not need any more."""
     after = decision.job
     released = sorted(claimed_machines(before) - claimed_machines(after))
@@ -241,6 +254,7 @@ def with_releases(before: Job, _event: object, decision: Decision, _now: datetim
     attempt = after.attempt
     stop = attempt.stop if attempt is not None else None
     used = {each.machine_id for each in attempt.placement.ranks} if attempt is not None else set()
+    at_fault = _at_fault(before, event, attempt, after.definition.nodes)
     could_not_start = stop is None or stop.kind in _UNUSABLE_AFTER
     # A refusal says nothing of the machine that was up for the call; an error of its own does.
     is_refused = after.waiting is not None and after.waiting.reason in REFUSED_WAITS
@@ -255,7 +269,7 @@ def with_releases(before: Job, _event: object, decision: Decision, _now: datetim
         ReleaseMachine(
             each,
             after.reason or str(after.state),
-            is_unusable=each in used and could_not_start,
+            is_unusable=each in at_fault and could_not_start,
             is_unused=each not in had_task,
         )
         for each in released

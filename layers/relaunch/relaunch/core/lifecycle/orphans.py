@@ -43,8 +43,8 @@ def is_orphaned(job: Job, event: TaskSeen) -> bool:
     if seen.phase.is_ending:
         return False
     if attempt is not None and seen.task_id in attempt.placement.task_ids:
-        # The version of a task that reappears may be unchanged.
-        is_back = attempt.placement.is_lost and seen.version == attempt.task_version
+        # The version of a task that reappears may be unchanged; that of several together is no task's.
+        is_back = attempt.placement.is_lost and (is_gang(job) or seen.version == attempt.task_version)
         return attempt.stop is not None and (is_back or seen.version > attempt.task_version)
     return not _knows(job, seen.task_id) and not _is_later(job, event) and not _is_being_placed(job, event)
 
@@ -56,7 +56,9 @@ def _is_being_placed(job: Job, event: TaskSeen) -> bool:
     """
     attempt = job.attempt
     seen = event.observation
-    if attempt is None or not is_gang(job) or attempt.placement.state is not PlacementState.PENDING:
+    if attempt is None or attempt.placement.state is not PlacementState.PENDING:
+        return False
+    if job.state.is_final or not is_gang(job):
         return False
     return seen.owner == job.attempt_key
 

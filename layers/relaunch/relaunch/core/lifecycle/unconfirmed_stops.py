@@ -223,7 +223,9 @@ def _is_repetition_due(job: Job, now: datetime) -> bool:
 
     A polled job has a look every minute: it is always the latter. On a host that has ended nobody is there to stop it.
     """
-    if job.current_attempt.host_ended_at is not None:
+    attempt = job.current_attempt
+    living = (attempt.placement.ranks[each].instance_id for each in attempt.live_ranks)
+    if attempt.host_ended_at is not None and all(each in attempt.lost_instances for each in living):
         return False
     since = now - stopping_since(job)
     due = STOP_TIMEOUT
