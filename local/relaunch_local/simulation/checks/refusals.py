@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.state import JobState, WaitReason
+from relaunch.core.jobs.state import QUEUES, JobState, WaitReason
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.runtime import Runtime
 
@@ -74,6 +74,9 @@ class Refusals:
     """When RegisterTaskDefinition was refused: for which job, ECS is not told."""
     _not_registered_since: dict[str, datetime] = field(default_factory=dict)
     """By job: since when it is known that its registration was refused, by the function that saved it then."""
+    _queued: dict[str, timedelta] = field(default_factory=dict)
+    """By job: how long it has waited behind others."""
+    _queued_since: dict[str, datetime] = field(default_factory=dict)
     _went_on_at: dict[str, datetime] = field(default_factory=dict)
     """When each job was last saved as one that does not wait for a permission."""
     _kept_since: dict[tuple[str, str], datetime] = field(default_factory=dict)
@@ -141,8 +144,13 @@ class Refusals:
         now = self._clock.now()
         self._note_known(job.job_id)
         is_refused = job.waiting is not None and job.waiting.reason in (WaitReason.REFUSED, WaitReason.CHECKPOINT)
-        if not is_refused:
+        # S3 refuses by itself, and is read before ECS is asked again.
+        if not is_refused or (job.waiting is not None and job.waiting.reason is WaitReason.CHECKPOINT):
             self._went_on_at[job.job_id] = now
+        if (since := self._queued_since.pop(job.job_id, None)) is not None:
+            self._queued[job.job_id] = self._queued.get(job.job_id, timedelta(0)) + now - since
+        if job.waiting is not None and job.waiting.reason in QUEUES:
+            self._queued_since[job.job_id] = now
         if is_refused and job.machine_id:
             since = self._kept_since.setdefault((job.job_id, job.machine_id), now)
             is_short = now - since <= _KEPT + _LATE + self._outage_time(since, now)
@@ -184,20 +192,20 @@ class Refusals:
         # Its registration may have been refused too, before RunTask was or later, with a machine that it had claimed.
         return max(_until_probe(each, now) for each in (episode.since, *self._registrations))
 
-    def _went_on(self, job_id: str, granted_at: datetime, *, is_postponed: bool = False) -> Callable[[], None]:
+    def _went_on(self, job_id: str, granted_at: datetime, *, allowed: timedelta = timedelta(0)) -> Callable[[], None]:
         def look() -> None:
             now = self._clock.now()
             pause = self._pause(job_id, now - _LATE)
-            late = max(self._outage_time(granted_at, now), pause)
-            if late and (pause or not is_postponed):
-                self._clock.call_later(late.total_seconds(), self._went_on(job_id, granted_at, is_postponed=True))
+            # What it waits behind others puts its probes off.
+            lost = self._outage_time(granted_at, now) + self._queued.get(job_id, timedelta(0))
+            if pause > timedelta(0) or lost > allowed:
+                late = max(lost - allowed, pause)
+                self._clock.call_later(late.total_seconds(), self._went_on(job_id, granted_at, allowed=lost))
                 return
             job = self._jobs[job_id]
             went_on_at = self._went_on_at.get(job_id)
             is_going_on = job.state is not JobState.WAITING or (went_on_at is not None and went_on_at >= granted_at)
-            # S3 refuses by itself, and is read before ECS is asked again.
-            waits_for_s3 = job.waiting is not None and job.waiting.reason is WaitReason.CHECKPOINT
-            is_going_on = is_going_on or waits_for_s3 or self._lacks_machines(job)
+            is_going_on = is_going_on or self._lacks_machines(job)
             message = f"{job_id} waits for what was granted at {granted_at:%m-%d %H:%M:%S}: {job.waiting}"
             self._check("a job goes on by its next probe once it may", is_going_on, message)
 

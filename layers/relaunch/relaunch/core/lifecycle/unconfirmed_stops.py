@@ -121,7 +121,8 @@ def wake_stopping(job: Job, event: TimePassed, now: datetime, _limits: StackLimi
     if now >= due_at + TOLD_AFTER and not job.reason.endswith(_WHAT_TO_DO):
         return _tell(job, now)
     wake_at = _next_look(job, now)
-    abandoned = _abandoned(job, now)
+    # While the target cannot be asked, the task may have stopped long ago.
+    abandoned = _abandoned(job, now) if event.is_described or now >= due_at + UNTOLD_HOST_END_GRACE else ()
     intent = job.current_attempt.intent
     if intent is None or not _is_repetition_due(job, now):
         return set_next_check(job, wake_at, abandoned)
