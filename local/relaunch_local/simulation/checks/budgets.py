@@ -157,7 +157,7 @@ class BudgetChecks:
         """Return what machines cost while no job claims them, until they are charged: nobody reserves that.
 
         It is no more than what they cost while they may be kept that nobody needs (checks.machines), and then for as
-        long as EC2 does not end them though it says so.
+        long as EC2 does not end them though it says so; and what their price has risen by, which the charge tells.
         """
         return sum(map(self._cost_while_left, {*self._left_at, *self._left_for}))
 
@@ -171,7 +171,8 @@ class BudgetChecks:
         if machine.instance_id not in self._terminations:
             left = min(left, _WARM_AT_MOST + UNNEEDED_GRACE)
         hours = (left + self._left_for.get(machine_id, timedelta(0))) / timedelta(hours=1)
-        return hours * (machine.usd_per_hour + machine.beside_usd_per_hour) + _UNTOLD_USD
+        usd = hours * (machine.usd_per_hour + machine.beside_usd_per_hour)
+        return usd + self._costs.rise_of(machine) + _UNTOLD_USD
 
     def job_saved(self, before: Job | None, job: Job) -> None:
         """Check that a job waits for a budget that it has, and no longer than until there is room in it.

@@ -158,6 +158,16 @@ class Costs:
                 spent[job_id] += bounds.least
         return spent
 
+    def rise_of(self, machine: Machine) -> float:
+        """Return what EC2 has billed at least for a machine, beyond its price at the launch: the price has risen."""
+        host = self._hosts.get(machine.instance_id or "")
+        if host is None or machine.launched_at is None or not self._is_priced(host):
+            return 0.0
+        now = self._clock.now()
+        usd_per_hour = machine.usd_per_hour + machine.beside_usd_per_hour
+        at_launch = (now - machine.launched_at) / timedelta(hours=1) * usd_per_hour
+        return max(sum(bounds.least for _, bounds in self._bounds_of(host, now)) - at_launch, 0.0)
+
     def is_paid(self, task_arn: str) -> bool:
         """Return whether a task runs on an instance whose price could be read."""
         host = self._hosts.get(self._facts.host_of(task_arn))

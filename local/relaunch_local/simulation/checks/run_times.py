@@ -58,7 +58,7 @@ class RunTimes:
         until = max([recorded_at, *(timestamp(each, "stoppedAt") or self._clock.now() for each in peers.values())])
         if any(each in given_up or self._times.is_end_unknown(each, task) for each, task in peers.items()):
             return max(until - began_at, timedelta(0))
-        gone_at = [at for each in peers if (at := self._gone_at(each, recorded_at)) is not None]
+        gone_at = [at for each, task in peers.items() if (at := self._gone_at(each, task, recorded_at)) is not None]
         return until - max(min(gone_at), began_at) + _SECOND if gone_at else timedelta(0)
 
     def check_end(self, job: Job, arn: str, stop: Stop) -> None:
@@ -74,11 +74,15 @@ class RunTimes:
             message = f"{job.job_id}: {each[-6:]} ran at {ran_until:%H:%M:%S}, the stop is of {stop.at:%H:%M:%S}"
             self._check(ENDED, is_later, message)
 
-    def _gone_at(self, arn: str, recorded_at: datetime) -> datetime | None:
-        """Return when the host of a task ended, if nothing ran there any more by then, and no stop was known."""
+    def _gone_at(self, arn: str, task: Task, recorded_at: datetime) -> datetime | None:
+        """Return when the host of a task ended, if nothing ran there any more by then: the record may be of that end.
+
+        Of one whose stop was known ECS said that it stopped so long after.
+        """
         heard_at = self._facts.stop_told_at(arn)
         is_heard = heard_at is not None and heard_at <= recorded_at
-        return None if is_heard else self._facts.host_gone_at(arn, recorded_at)
+        until = timestamp(task, "stoppedAt") if is_heard else recorded_at
+        return self._facts.host_gone_at(arn, until) if until is not None else None
 
     def _peers(self, job: Job, arn: str) -> Iterator[tuple[str, Task]]:
         """Return the tasks that were launched together, but those of which nobody could know, or knew."""
