@@ -1,24 +1,11 @@
 """The images of the launch templates of machines."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from relaunch.core.checks import Check, is_ok, problem
+from relaunch_cli.deployment.shared_images import COPY_IMAGE
 
 PARAMETER_PREFIX = "resolve:ssm:"
-COPY_IMAGE = (
-    "functions launch images of this account and of Amazon alone; "
-    "`aws ec2 copy-image --source-image-id {} --source-region REGION --name NAME` makes one of this account"
-)
-
-
-def is_shared(image: Mapping[str, Any], account_id: str) -> bool:
-    """Return whether an image, as DescribeImages answers, is of another account: functions may not launch it.
-
-    The template allows `ec2:Owner` amazon and the account (template.yaml, RequestMachinePolicy).
-    """
-    return image.get("ImageOwnerAlias") != "amazon" and image.get("OwnerId") != account_id
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,11 @@ from typing import Any
 
 from relaunch.core.checks import Check, is_ok
 from relaunch.core.machines.settings import STACK_TAG, LaunchTemplate, MachineSettings
-from relaunch_cli.account_checks.images import PARAMETER_PREFIX, TemplateFacts, check_launch_template, is_shared
+from relaunch_cli.account_checks.images import PARAMETER_PREFIX, TemplateFacts, check_launch_template
 from relaunch_cli.account_checks.joining import STARTING, InstanceFacts, check_instance, cluster_of
 from relaunch_cli.account_checks.network import ENDPOINTS, DefaultRoute, SubnetFacts, check_subnet
 from relaunch_cli.account_readers.calls import AccountCalls, UnreadError, known
+from relaunch_cli.deployment.shared_images import is_shared
 
 _NO_TEMPLATE = (
     "InvalidLaunchTemplateId.NotFound",

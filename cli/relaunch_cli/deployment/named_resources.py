@@ -7,10 +7,10 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from relaunch_cli.account_checks.images import COPY_IMAGE, is_shared
 from relaunch_cli.deployment.machine_network import find_network
 from relaunch_cli.deployment.machine_parameters import SUBNETS
 from relaunch_cli.deployment.refusals import RefusedError
+from relaunch_cli.deployment.shared_images import COPY_IMAGE, is_shared
 
 
 @dataclass(frozen=True)

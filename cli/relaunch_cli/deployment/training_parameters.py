@@ -132,7 +132,7 @@ def _kept(training: Stack | None, wanted: Mapping[str, str]) -> Mapping[str, str
     if wanted.get(GITHUB_REPOSITORY, kept.get(GITHUB_REPOSITORY)) != kept.get(GITHUB_REPOSITORY):
         # The numbers and the branch are those of another repository.
         kept = {name: value for name, value in kept.items() if name not in (*GITHUB_IDS, "GitHubRef")}
-    changed = [flag for flag, name_of in _NAMES.items() if name_of(kept | wanted) != name_of(kept)]
+    changed = [flag for flag, name_of in _NAMES.items() if name_of({**kept, **wanted}) != name_of(kept)]
     return {name: value for name, value in kept.items() if name not in changed}
 
 

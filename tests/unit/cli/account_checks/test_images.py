@@ -1,7 +1,8 @@
 """Launch templates with an image of their own, instead of a parameter."""
 
 from relaunch.core.checks import Verdict
-from relaunch_cli.account_checks.images import TemplateFacts, check_launch_template, is_shared
+from relaunch_cli.account_checks.images import TemplateFacts, check_launch_template
+from relaunch_cli.deployment.shared_images import is_shared
 
 
 def test_an_image_by_its_id_is_checked_too() -> None:

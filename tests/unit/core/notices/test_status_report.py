@@ -58,3 +58,6 @@ def test_late_ends_are_said_once_a_day() -> None:
     assert not StatusReport().is_late_said(NOW)
     assert StatusReport(late_said_at=NOW).is_late_said(NOW + 23 * HOUR)
     assert not StatusReport(late_said_at=NOW).is_late_said(NOW + 24 * HOUR)
+    said = StatusReport(version=3).with_late_said(NOW)
+    assert (said.late_said_at, said.version) == (NOW, 3)
+    assert said.with_late_said(NOW + 23 * HOUR) is said
