@@ -44,7 +44,7 @@ def running_task(job: Job) -> RunningTask | None:
     if attempt is None or attempt.started_at is None or attempt.stop is not None:
         return None
     price = attempt_price(attempt)
-    others = " ".join(each.machine_id for each in attempt.placement.ranks[1:])
+    others = " ".join(each.machine_id for each in attempt.placement.followers)
     return RunningTask(attempt.started_at, price.usd_per_hour, price.basis, _charged_machine(job, attempt), others)
 
 
