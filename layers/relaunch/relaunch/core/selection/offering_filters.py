@@ -195,6 +195,8 @@ def check_quota(criteria: OfferingCriteria, offering: Offering) -> Rejection | N
     The usage of other jobs only counts for types that one task fills: a task that shares an instance may be placed on a
     running one, which needs no more of the quota. Machines that the job keeps are among those that are used.
     """
+    if not criteria.limits.quotas:
+        return None
     quota = quota_of(offering.instance_type.name, offering.purchase)
     usage = criteria.limits.quotas.get(quota.code) if quota else None
     if quota is None or usage is None:
@@ -209,10 +211,8 @@ def check_quota(criteria: OfferingCriteria, offering: Offering) -> Rejection | N
         return Rejection(reason, 1 - usage.vcpus / needed)
     if needed + usage.used_vcpus <= usage.vcpus or not _fills(criteria, offering.instance_type):
         return None
-    reason = (
-        f"{has} and other jobs use {usage.used_vcpus:g} of the quota's {usage.vcpus:g}: "
-        f"wait for them, or ask AWS for more of {quota}"
-    )
+    others = f"other jobs use {usage.used_vcpus:g} of the quota's {usage.vcpus:g}"
+    reason = f"{has} and {others}: wait for them, or ask AWS for more of {quota}"
     retry_at = criteria.now + _QUOTA_POLL_INTERVAL
     return Rejection(reason, 1 - (usage.vcpus - usage.used_vcpus) / needed, is_permanent=False, retry_at=retry_at)
 
