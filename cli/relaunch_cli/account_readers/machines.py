@@ -110,14 +110,13 @@ def read_subnet(subnet_id: str, calls: AccountCalls) -> SubnetFacts | None:
         return None
     subnet = answer["Subnets"][0]
     table = _route_table(subnet_id, subnet["VpcId"], calls)
-    route = _default_route(table)
-    return SubnetFacts(
+    facts = SubnetFacts(
         subnet_id,
         zone=subnet["AvailabilityZone"],
         gives_public_addresses=bool(subnet.get("MapPublicIpOnLaunch")),
-        default_route=route,
-        endpoints=_endpoints(subnet["VpcId"], table, calls) if route is None else frozenset(),
+        default_route=_default_route(table),
     )
+    return replace(facts, endpoints=_endpoints(subnet["VpcId"], table, calls)) if facts.barrier else facts
 
 
 def _route_table(subnet_id: str, vpc_id: str, calls: AccountCalls) -> Mapping[str, Any]:

@@ -18,7 +18,7 @@ from relaunch_cli.deployment.first_refresh import start_first_refresh
 from relaunch_cli.deployment.function_urls import check_function_urls
 from relaunch_cli.deployment.github_repository import RepositoryIds, describe_environment
 from relaunch_cli.deployment.github_stacks import find_github_stacks
-from relaunch_cli.deployment.machine_parameters import SUBNETS, Way, check_most, read_parameters
+from relaunch_cli.deployment.machine_parameters import LAUNCH_TEMPLATES, SUBNETS, Way, check_most, read_parameters
 from relaunch_cli.deployment.machines import MachineClients, prepare_machines
 from relaunch_cli.deployment.named_resources import check_resources
 from relaunch_cli.deployment.quotas import read_quotas, request_quotas
@@ -120,7 +120,7 @@ def survey(
         region=account.region,
         given=given,
         training=wanted,
-        has_machines=parameters.way is not Way.OFF,
+        has_machines=_has_machines(parameters.way, before.get(stack)),
         before=before,
         roles=roles,
         quotas=read_quotas(account.client("service-quotas")),
@@ -129,6 +129,13 @@ def survey(
         is_left_over=is_left_over,
         trainings=() if wanted is None else sorted({*trainings, *map(training_of, role_stacks.values())}),
     )
+
+
+def _has_machines(way: Way, application: Stack | None) -> bool:
+    """Return whether the application will have machines of our own; those of one that is there stay as they are."""
+    if way is Way.KEPT and application is not None:
+        return bool(application.parameters.get(LAUNCH_TEMPLATES))
+    return way is not Way.OFF
 
 
 def _check_values(given: Mapping[str, str]) -> None:

@@ -111,6 +111,12 @@ class Survey:
         return self.given.get(switch, before.get(switch, default)) == "on"
 
     @property
+    def has_monitoring(self) -> bool:
+        """Whether the application will have alarms and dashboards."""
+        before = self.before[self.stack].parameters if self.stack in self.before else {}
+        return self.given.get("Monitoring", before.get("Monitoring", "true")) != "false"
+
+    @property
     def has_providers(self) -> bool:
         """Whether the application will have capacity providers; `Providers` makes some."""
         before = self.before[self.stack].parameters if self.stack in self.before else {}

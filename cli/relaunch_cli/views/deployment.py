@@ -200,7 +200,7 @@ def _once(plan: Survey) -> Sequence[tuple[str, str]]:
 def _items(plan: Survey) -> Sequence[IdleCost]:
     return idle_costs(
         has_machines=plan.has_machines,
-        has_monitoring=plan.given.get("Monitoring") != "false",
+        has_monitoring=plan.has_monitoring,
         has_webhook=plan.is_on("Webhook"),
         has_uploads=plan.is_on("Uploads"),
         has_notices=plan.is_on("Notices"),

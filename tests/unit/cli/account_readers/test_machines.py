@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from relaunch.core.machines.settings import MachineSettings
+from relaunch_cli.account_checks.network import ENDPOINTS
 from relaunch_cli.account_readers.calls import UnreadError
 from relaunch_cli.account_readers.machines import check_joined, read_subnet
 
@@ -96,3 +97,30 @@ def test_an_endpoint_that_lets_no_https_in_is_none(rules: list[dict[str, Any]] |
 
     assert subnet is not None
     assert subnet.endpoints == ({"ecs"} if is_used else set())
+
+
+@pytest.mark.parametrize(
+    "route",
+    [{"NatGatewayId": "nat-1", "State": "blackhole"}, {"GatewayId": "igw-1", "State": "active"}],
+    ids=["its target is gone", "without public addresses"],
+)
+def test_endpoints_of_all_services_are_a_way_whatever_the_default_route_leads_to(route: dict[str, str]) -> None:
+    table = {
+        "RouteTableId": "rtb-1",
+        "Associations": [{"Main": True}],
+        "Routes": [{"DestinationCidrBlock": "0.0.0.0/0", **route}],
+    }
+    endpoints = [
+        {"ServiceName": f"com.amazonaws.us-east-1.{each}", "PrivateDnsEnabled": True, "Groups": []}
+        for each in ENDPOINTS
+    ]
+    account: Any = Account(describe_route_tables=[table], describe_vpc_endpoints=endpoints, describe_security_groups=[])
+    without: Any = Account(describe_route_tables=[table], describe_vpc_endpoints=[])
+
+    reached = read_subnet("subnet-1", account)
+    unreached = read_subnet("subnet-1", without)
+
+    assert reached is not None
+    assert unreached is not None
+    assert reached.barrier == ""
+    assert unreached.barrier != ""

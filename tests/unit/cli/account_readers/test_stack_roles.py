@@ -33,7 +33,8 @@ def calls() -> Iterator[AccountCalls]:
 
 
 def make(name: str, trust: object) -> None:
-    role = {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": trust}}
+    policy = {"PolicyName": "plan", "PolicyDocument": {"Version": "2012-10-17", "Statement": []}}
+    role = {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": trust, "Policies": [policy]}}
     template = {"Parameters": {each: {"Type": "String"} for each in GIVEN}, "Resources": {"PlanRole": role}}
     boto3.client("cloudformation", REGION).create_stack(
         StackName=name,

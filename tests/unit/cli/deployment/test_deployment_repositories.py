@@ -112,3 +112,13 @@ def test_what_would_keep_workflows_out_is_said_in_the_plan(account: test_deploym
     make_client("iam").create_open_id_connect_provider(Url=f"https://{GITHUB_ISSUER}", ClientIDList=["another"])
 
     assert any("Incorrect token audience" in note for note in account.survey(GitHubRepository="acme/vision").notes)
+
+
+def test_what_is_off_stays_off_in_what_an_update_shows(account: test_deployment.FakeAccount) -> None:
+    account.deploy(Machines="off", Monitoring="false")
+
+    again = account.survey()
+    turned_on = account.survey(Machines="on", Monitoring="true")
+
+    assert (again.has_machines, again.has_monitoring) == (False, False)
+    assert (turned_on.has_machines, turned_on.has_monitoring) == (True, True)
