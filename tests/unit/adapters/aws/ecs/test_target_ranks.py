@@ -1,8 +1,13 @@
 """RunTask for a job of several nodes: a task for each, every one with a client token of its own."""
 
+from dataclasses import replace
+
+import pytest
+
 from fakes.builders import make_launch_request, task_id
 from fakes.scripted_aws import throttle
 from relaunch.core.launches.launch import LaunchDeferred, PlacementFailed, TaskPlaced
+from relaunch.ports import PermanentError
 
 GANG = make_launch_request(
     capacity_provider="",
@@ -68,3 +73,12 @@ def test_ranks_that_were_launched_before_the_settings_changed_are_those_of_the_p
     placed(ecs, 3)
 
     assert target.launch(GANG) == TaskPlaced(task_id(1), (task_id(9), task_id(3)))
+
+
+def test_no_rank_is_launched_where_the_request_of_a_later_one_is_too_long(ecs, target):
+    too_long = ({"RANK": "0"}, {"RANK": "1"}, {"RANK": "x" * 8192})
+
+    with pytest.raises(PermanentError, match="launching resnet-1f2e3d4c/1"):
+        target.launch(replace(GANG, rank_environment=too_long))
+
+    assert ecs.requests == []

@@ -81,6 +81,10 @@ class EcsTarget:
         self._security_groups = tuple(security_groups)
 
     def launch(self, request: LaunchRequest) -> LaunchOutcome:
+        # Of all ranks before any is sent: the number of a later one may have a digit more.
+        violations = dict.fromkeys(violation for each in request.ranks for violation in check_limits(each))
+        if violations:
+            raise PermanentError(f"launching {request.attempt}: {'; '.join(violations)}")
         placed: list[str] = []
         for each in request.ranks:
             outcome = self._launch_one(each)
@@ -96,9 +100,6 @@ class EcsTarget:
         return TaskPlaced(placed[0], tuple(placed[1:]))
 
     def _launch_one(self, request: LaunchRequest) -> LaunchOutcome:
-        violations = check_limits(request)
-        if violations:
-            raise PermanentError(f"launching {request.attempt}: {'; '.join(violations)}")
         if self._rate_limiter:
             self._rate_limiter.wait()
         try:
