@@ -1,6 +1,6 @@
 """The vCPU quotas of EC2 against the smallest machine that a job may run on."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from relaunch.core.checks import Check, is_ok, problem, unknown
@@ -76,9 +76,17 @@ def check_quotas(needs: Iterable[Need], granted: GrantedQuotas) -> Iterator[Chec
         smallest = min(known, key=need.vcpus_of)
         yield from _once(checked, smallest, _too_small(smallest, need, granted))
     if not checked:
-        names = {need.definition for need in needs}
-        whose = f"each of {len(names)} definitions" if len(names) > 1 else f"definition {needs[0].definition}"
-        yield is_ok(_NAME, f"a machine within them for {whose}")
+        yield _within(needs)
+
+
+def _within(needs: Collection[Need]) -> Check:
+    names = {need.definition for need in needs}
+    compared = {need.definition for need in needs if any(quota is not None for quota in need.machines)}
+    others = ", ".join(sorted(names - compared))
+    if not compared:
+        return is_ok(_NAME, f"that of the machines of {others} is not known, so that nothing was compared")
+    whose = f"each of {len(compared)} definitions" if len(compared) > 1 else f"definition {min(compared)}"
+    return is_ok(_NAME, f"a machine within them for {whose}" + (f"; that of {others} is not known" if others else ""))
 
 
 def _once(checked: set[str], quota: Quota, check: Check) -> Iterator[Check]:

@@ -78,7 +78,11 @@ def test_types_with_an_uncertain_quota_hide_no_problem_and_are_none() -> None:
     alone = Need("gpt", SPOT, {None: ("p5.48xlarge", 192)})
 
     assert [each.verdict for each in check(beside, vcpus={"L-3819A6DF": 0})] == [Verdict.PROBLEM]
-    assert [each.verdict for each in check(alone, vcpus={})] == [Verdict.OK]
+    (uncompared,) = check(alone, vcpus={})
+    (one_of_two,) = check(alone, EITHER, vcpus={"L-DB2E81BA": 4})
+    assert uncompared.verdict is one_of_two.verdict is Verdict.OK
+    assert uncompared.text == "that of the machines of gpt is not known, so that nothing was compared"
+    assert one_of_two.text == "a machine within them for definition resnet; that of gpt is not known"
 
 
 def test_without_definitions_none_is_needed() -> None:
