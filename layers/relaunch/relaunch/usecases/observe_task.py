@@ -1,6 +1,6 @@
 """Apply an observation of a task to its job; EC2 is asked of its instance, as its events may come late, or never."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from relaunch.core.definitions.accelerator import PurchaseOption
@@ -25,8 +25,9 @@ def look_at_host(job: Job, deps: JobDependencies) -> HostObservation | None:
     instance_id = host_of(job)
     if not instance_id:
         return None
-    hosts = [_look_at(job, each, deps) for each in _instances(job, instance_id)]
-    return _together(hosts)
+    hosts = {each[1]: _look_at(job, each, deps) for each in _instances(job, instance_id)}
+    ended = frozenset(each for each, host in hosts.items() if host.has_ended)
+    return replace(_together(hosts.values()), ended=ended if len(hosts) > 1 else frozenset())
 
 
 def _instances(job: Job, instance_id: str) -> tuple[tuple[str, str], ...]:
@@ -36,7 +37,7 @@ def _instances(job: Job, instance_id: str) -> tuple[tuple[str, str], ...]:
     return ((placement.machine_id, instance_id), *followers)
 
 
-def _together(hosts: Sequence[HostObservation]) -> HostObservation:
+def _together(hosts: Collection[HostObservation]) -> HostObservation:
     """Return the first end and all warnings of several instances."""
     return HostObservation(
         has_ended=any(each.has_ended for each in hosts),
@@ -91,11 +92,25 @@ def _seen(observation: TaskObservation, job: Job, deps: JobDependencies) -> JobE
     if described is None or described.version < observation.version:
         # What ECS describes may be behind its events.
         seen[observation.task_id] = observation
+    return gang_seen(job, seen, deps) or miss_ranks(job, seen, deps.clock.now())
+
+
+def gang_seen(job: Job, seen: Mapping[str, TaskObservation | None], deps: JobDependencies) -> TaskSeen | None:
+    """Return the event of several tasks as one; None if the target does not know all of them (observe_gang).
+
+    Where EC2 says that the machine of one has ended, and no event had said so, the ends of the others are seen by that.
+    """
     now = deps.clock.now()
     gang = observe_gang(job, seen, now)
     if gang is None:
-        return miss_ranks(job, seen, now)
-    return task_seen(gang, job, deps)
+        return None
+    event = task_seen(gang, job, deps)
+    attempt = job.current_attempt
+    lost = event.host.ended.difference(attempt.lost_instances) if event.host is not None else frozenset()
+    if lost:
+        known = replace(job, attempt=replace(attempt, lost_instances=(*attempt.lost_instances, *sorted(lost))))
+        gang = observe_gang(known, seen, now) or gang
+    return replace(event, observation=gang)
 
 
 def task_seen(observation: TaskObservation, job: Job, deps: JobDependencies) -> TaskSeen:

@@ -330,15 +330,15 @@ class TaskObservation:
 class HostObservation:
     """What is known of the instance of a task when EC2 is asked.
 
-    `has_ended`: it ends, or has ended; `ended_at` is since when, None if EC2 does not say. `warnings` are the times at
-    which EC2 announced its end, as a retirement and then an interruption. Without `is_answered` EC2 did not answer, and
-    it is what EC2 had answered before.
+    `has_ended`: it ends or has ended, or of several some, the `ended` ones; `ended_at` is since when, None if EC2 does
+    not say, and `warnings` when EC2 announced it. Without `is_answered` it did not answer, and had said this before.
     """
 
     has_ended: bool = False
     ended_at: datetime | None = None
     warnings: frozenset[datetime] = frozenset()
     is_answered: bool = True
+    ended: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
