@@ -25,9 +25,10 @@ OTHER = make_definition(name="other", triggers=(GithubTrigger("acme/other", "pus
 
 
 def test_a_request_that_is_throttled_is_sent_as_rarely_as_one_for_a_single_machine():
-    story = GangStory(8, max_machines=8)
+    story = GangStory(8, max_machines=64)
     story.fleet.throttled = 10**9
     story.start()
+    assert len(story.fleet.requests) == 1
     story.queue.requested.clear()
     story.clock.advance(2 * MINUTE)
     story.look()
