@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import Job
@@ -92,29 +93,20 @@ def _seen(observation: TaskObservation, job: Job, deps: JobDependencies) -> JobE
     if described is None or described.version < observation.version:
         # What ECS describes may be behind its events.
         seen[observation.task_id] = observation
-    return gang_seen(job, seen, deps) or miss_ranks(job, seen, deps.clock.now())
-
-
-def gang_seen(job: Job, seen: Mapping[str, TaskObservation | None], deps: JobDependencies) -> TaskSeen | None:
-    """Return the event of several tasks as one; None if the target does not know all of them (observe_gang).
-
-    Where EC2 says that the machine of one has ended, and no event had said so, the ends of the others are seen by that.
-    """
     now = deps.clock.now()
     gang = observe_gang(job, seen, now)
     if gang is None:
-        return None
-    event = task_seen(gang, job, deps)
-    attempt = job.current_attempt
-    lost = event.host.ended.difference(attempt.lost_instances) if event.host is not None else frozenset()
-    if lost:
-        known = replace(job, attempt=replace(attempt, lost_instances=(*attempt.lost_instances, *sorted(lost))))
-        gang = observe_gang(known, seen, now) or gang
-    return replace(event, observation=gang)
+        return miss_ranks(job, seen, now)
+    return task_seen(gang, job, deps, seen)
 
 
-def task_seen(observation: TaskObservation, job: Job, deps: JobDependencies) -> TaskSeen:
-    """Return the event of an observation, with the node if that is not known yet.
+def task_seen(
+    observation: TaskObservation,
+    job: Job,
+    deps: JobDependencies,
+    ranks: Mapping[str, TaskObservation | None] = MappingProxyType({}),
+) -> TaskSeen:
+    """Return the event of an observation, with the node if that is not known yet; several `ranks` are seen as one.
 
     A spot warning of an EC2 instance finds the job by it. If ECS throttles the call, the next event of the task or the
     next sweep repeats it; a warning queries ECS too. EC2 is asked of the instance of a task that has stopped, if that
@@ -135,7 +127,17 @@ def task_seen(observation: TaskObservation, job: Job, deps: JobDependencies) -> 
     if not host_of(stopped) and observation.node is not None:
         event = _find_late(event, observation.node, stopped, deps)
         stopped = observed(job, event, now)
-    return event if event.host is not None else replace(event, host=look_at_host(stopped, deps))
+    host = event.host or look_at_host(stopped, deps)
+    lost = host.ended.difference(stopped.current_attempt.lost_instances) if host is not None else frozenset()
+    if lost:
+        # Events of these ends were lost, or come late: what the other ranks ended with is seen by them.
+        observation = observe_gang(_with_lost(job, lost), ranks, now) or observation
+    return replace(event, host=host, observation=observation)
+
+
+def _with_lost(job: Job, instance_ids: Collection[str]) -> Job:
+    attempt = job.current_attempt
+    return replace(job, attempt=replace(attempt, lost_instances=(*attempt.lost_instances, *sorted(instance_ids))))
 
 
 def task_located(observation: TaskObservation, job: Job, deps: JobDependencies) -> TaskSeen:

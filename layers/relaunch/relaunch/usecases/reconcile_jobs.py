@@ -8,14 +8,14 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.lifecycle.events import HostEnded, HostWarned, ImageArrived, JobEvent, TaskMissing, TimePassed
-from relaunch.core.lifecycle.gangs import has_gang, miss_ranks
+from relaunch.core.lifecycle.gangs import has_gang, miss_ranks, observe_gang
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.lifecycle.table import is_news
 from relaunch.core.machines.events import InstanceState
 from relaunch.core.machines.machine import MachineState
 from relaunch.ports import PortError, ReconcileDependencies, TransientError
 from relaunch.usecases.advance_job import advance_job
-from relaunch.usecases.observe_task import gang_seen, look_at_host, task_seen
+from relaunch.usecases.observe_task import look_at_host, task_seen
 
 # More than one invocation has time for.
 _MAX_JOBS = 2_000
@@ -155,19 +155,17 @@ def _observed(job: Job, seen: _Seen, deps: ReconcileDependencies) -> JobEvent | 
     task_id = _task_id(job)
     if task_id is None or task_id not in seen:
         return None
+    now = deps.clock.now()
     is_several = has_gang(job.current_attempt)
-    observation = seen[task_id]
-    if is_several:
-        event = gang_seen(job, seen, deps)
-    else:
-        event = task_seen(observation, job, deps) if observation is not None else None
-    if event is None:
+    observation = observe_gang(job, seen, now) if is_several else seen[task_id]
+    if observation is None:
         # The target has reported the end of a task whose verdict waits.
         if job.current_attempt.held is not None:
             return None
         if is_several:
-            return miss_ranks(job, seen, deps.clock.now())
+            return miss_ranks(job, seen, now)
         return TaskMissing(task_id, deps.targets.named(job.definition.target).identify())
+    event = task_seen(observation, job, deps, seen if is_several else {})
     return event if is_news(job, event) else _host_end(job, deps)
 
 
